@@ -1,0 +1,144 @@
+"""Config: everything that shapes a training run, in one frozen, flat value that saves as JSON.
+
+Nothing heavy is imported here: the command line reads it to print help.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from trilabel.errors import TrilabelError
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a training run. Recipes return one; `dataclasses.replace` changes one."""
+
+    method: str = "auto"
+    """How to learn from labels with holes (see `trilabel methods`); auto chooses by what is known."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the method, by name."""
+
+    backbone: str = "tiny"
+    """"tiny" (small images, CPU) or any timm model name; "-v1" behind a timm ResNet strides in its 1×1 convolutions."""
+    weights: str | None = None
+    """Weights of the backbone: a .safetensors file, a folder with one, or "hub" to download; none: random."""
+    head: str = "gap"
+    """What turns feature maps into class scores."""
+    image_size: int | None = None
+    """Images are resized to this many pixels square; none: what the backbone was made for."""
+
+    train_split: str = "train"
+    """The split to learn from."""
+    val: str = "auto"
+    """The split that chooses the epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
+    cache: Literal["auto", "none", "memory", "device"] = "auto"
+    """Keep decoded images nowhere, in memory or on the device."""
+    workers: int | None = None
+    """Processes that decode images; none: as many as there are cores, 16 at most."""
+    broken: Literal["stop", "skip"] = "stop"
+    """What a missing or broken image does: stop the run, or be left out and counted."""
+    flip: bool = True
+    """Mirror half of the training images."""
+    crop: float = 1.0
+    """Random crops keep at least this share of a training image's area; 1 does not crop."""
+
+    plan: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
+    """Train everything, only the head on features computed once, or first the one and then the other."""
+    epochs: int = 10
+    """Passes over the training images (of the last stage of the plan)."""
+    linear_epochs: int = 25
+    """Epochs of the linear stage of linear-then-fine-tune."""
+    batch_size: int = 32
+    """Images a step and process."""
+    accumulate: int = 1
+    """Batches added up before the weights change."""
+    optimiser: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
+    lr: float = 1e-3
+    """Learning rate of the backbone."""
+    head_lr_scale: float = 1.0
+    """Learning rate of the head, as a multiple of the backbone's."""
+    linear_lr: float | None = None
+    """Learning rate of the head in the linear stage; none: lr × head_lr_scale."""
+    weight_decay: float = 0.0
+    momentum: float = 0.9
+    """Of sgd and rmsprop."""
+    lr_schedule: Literal["constant", "step", "cosine", "one-cycle"] = "constant"
+    lr_step_epochs: int = 10
+    """Epochs between two drops of the step schedule."""
+    lr_step_factor: float = 0.1
+    """What a drop of the step schedule multiplies the learning rate by."""
+    clip_gradient: float | None = None
+    """Longest allowed gradient (its norm)."""
+    ema: float = 0.0
+    """Decay of the running mean of the weights, which is then what is scored and kept; 0 keeps none."""
+
+    select: str = "mAP"
+    """The validation metric that chooses the best epoch."""
+    patience: int | None = None
+    """Stop after this many epochs without a better one."""
+    seed: int = 0
+    device: str = "auto"
+    """"auto", "cpu" or "cuda"."""
+    devices: int = 1
+    """How many devices (or CPU processes) to train on."""
+    precision: Literal["32", "bf16"] = "32"
+    channels_last: bool = False
+    compile: bool = False
+    """Compile the model with torch.compile."""
+    save_minutes: float = 10.0
+    """A checkpoint is saved after each epoch, and this often inside long ones."""
+
+    def __post_init__(self) -> None:
+        positive = ("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "devices", "lr_step_epochs")
+        for name in positive:
+            if getattr(self, name) <= 0:
+                raise TrilabelError(f"{name} must be more than 0, not {getattr(self, name)}")
+        if not 0 < self.crop <= 1:
+            raise TrilabelError(f"crop is a share of the area, in (0, 1], not {self.crop}")
+        if not 0 <= self.ema < 1:
+            raise TrilabelError(f"ema is a decay in [0, 1), not {self.ema}")
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Config":
+        """The configuration that `to_json` wrote; a name it does not know is an error."""
+        unknown = set(values) - {f.name for f in fields(cls)}
+        if unknown:
+            raise TrilabelError(
+                f"unknown settings {', '.join(sorted(unknown))}: written by another version of trilabel?"
+            )
+        return cls(**values)
+
+
+def settings_of(kind: type[Any], values: Mapping[str, Any], method: str) -> Any:
+    """A method's settings dataclass filled from names and values; says which names there are when one is wrong.
+
+    Values may be text (from a command line): they are read as the type that the field has by default.
+    """
+    known = {f.name: f for f in fields(kind)}
+    parsed = {}
+    for name, value in values.items():
+        if name not in known:
+            raise TrilabelError(f"method {method!r} has no setting {name!r}; it has: {', '.join(known) or 'none'}")
+        default = known[name].default
+        parsed[name] = _read_as(default, value, f"setting {name!r} of method {method!r}")
+    return kind(**parsed)
+
+
+def _read_as(default: Any, value: Any, what: str) -> Any:
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
+    if isinstance(default, bool):
+        if value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        raise TrilabelError(f"{what} is true or false, not {value!r}")
+    if default is None and value.lower() == "none":
+        return None
+    try:
+        return int(value) if isinstance(default, int) else float(value)
+    except ValueError:
+        raise TrilabelError(f"{what} is a number, not {value!r}") from None

@@ -1,0 +1,48 @@
+"""Taking unknown for absent: the baseline of Cole 2021 (AN, WAN, AN-LS) and Kim 2022."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods.base import Batch, Method
+
+
+@dataclass(frozen=True)
+class AssumeNegativeSettings:
+    """Plain AN as it stands; a weight below 1 makes it WAN, smoothing makes it AN-LS."""
+
+    weight: float | None = 1.0
+    """Weight of absents, known or assumed, against presents; none: 1 ÷ (classes − 1)."""
+    smoothing: float = 0.0
+    """Share of a target moved to its opposite."""
+    smoothing_negatives: float | None = None
+    """The same for absents where it differs from that of presents; none: as `smoothing`."""
+
+
+class AssumeNegative(Method):
+    """BCE with every unknown label scored as absent."""
+
+    Settings = AssumeNegativeSettings
+    settings: AssumeNegativeSettings
+    summary = "unknown counts as absent; absents may weigh less (WAN) or targets be smoothed (AN-LS)"
+    suits = "presents known, absents rare or never named"
+
+    @classmethod
+    def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:
+        """Needs presents; weight and smoothing exclude each other, as in the paper."""
+        if not labels.counts_per_class()[0].any():
+            raise TrilabelError("assume-negative: no label here is known to be present, so there is nothing to learn")
+        smooth = settings.smoothing or settings.smoothing_negatives
+        if smooth and settings.weight != 1.0:
+            raise TrilabelError("assume-negative takes a weight or smoothing, not both")
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss with unknown taken for absent."""
+        logits, chosen = model(batch.images).logits, self.settings
+        if chosen.weight != 1.0:
+            return {"loss": losses.weak_assume_negative(logits, batch.labels, weight=chosen.weight)}
+        negatives = chosen.smoothing if chosen.smoothing_negatives is None else chosen.smoothing_negatives
+        return {"loss": losses.assume_negative(logits, batch.labels, smoothing=(chosen.smoothing, negatives))}

@@ -1,0 +1,62 @@
+"""Learning from the known labels alone: unknown ones take no part (Durand 2019, Cole 2021 "IU", Wang 2023 "BN-BCE")."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods.base import Batch, Method
+
+
+@dataclass(frozen=True)
+class KnownOnlySettings:
+    """What the loss is divided by decides how much an image with few known labels weighs."""
+
+    normalise: Literal["all", "batch", "image", "share"] = "batch"
+    """all: ÷ images × classes (plain BCE). batch: mean over the batch's known labels (BN-BCE).
+    image: mean over each image's known labels. share: partial-BCE, weighted by the image's known share."""
+    gamma: float = 1.0
+    """Of partial-BCE: the exponent of the known share."""
+    at: float = 0.1
+    """Of partial-BCE: the known share at which the weight is `value` (it is 1 where all is known)."""
+    value: float = 5.0
+    """Of partial-BCE: the weight at `at`."""
+
+
+class KnownOnly(Method):
+    """BCE over the known labels, with a choice of what it is divided by."""
+
+    Settings = KnownOnlySettings
+    settings: KnownOnlySettings
+    summary = "BCE on the known labels; unknown ones take no part"
+    suits = "presents and absents known"
+
+    @classmethod
+    def check(cls, settings: KnownOnlySettings, labels: Labels) -> None:
+        """Needs both presents and absents, and a normalisation that exists."""
+        if settings.normalise not in ("all", "batch", "image", "share"):
+            raise TrilabelError(f"known-only: normalise is all, batch, image or share, not {settings.normalise!r}")
+        present, absent = (int(counts.sum()) for counts in labels.counts_per_class())
+        if not absent or not present:
+            have, lack = ("present", "absent") if present else ("absent", "present")
+            raise TrilabelError(
+                f"known-only learns from known labels alone, and no label here is known to be {lack}: it would call "
+                f"every class {have} in every image. Use a method for such labels, e.g. assume-negative"
+            )
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss on the known labels."""
+        logits, chosen = model(batch.images).logits, self.settings
+        match chosen.normalise:
+            case "all":
+                loss = losses.bce(logits, batch.labels)
+            case "batch":
+                loss = losses.known_mean_bce(logits, batch.labels)
+            case "image":
+                loss = losses.per_image_bce(logits, batch.labels)
+            case "share":
+                loss = losses.partial_bce(logits, batch.labels, gamma=chosen.gamma, at=chosen.at, value=chosen.value)
+        return {"loss": loss}
