@@ -126,17 +126,18 @@ class Labels:
                 f"label value {values[bad[0]]} at image {ids[int(rows[bad[0]])]!r}, "
                 f"class {classes[int(columns[bad[0]])]!r}: a known label is +1 or −1"
             )
-        present, absent = matrix.data & 0xFFFFFFFF, matrix.data >> 32
-        both = np.flatnonzero((present > 0) & (absent > 0))
+        signed = np.where(matrix.data < 1 << 32, np.int8(1), np.int8(-1))
+        repeated = matrix.nnz < len(values)
+        both = np.flatnonzero((matrix.data >> 32 > 0) & (matrix.data & 0xFFFFFFFF > 0)) if repeated else signed[:0]
         if len(both) and conflict == "error":
             row = int(np.searchsorted(matrix.indptr, both[0], side="right")) - 1
             raise TrilabelError(
                 f"image {ids[row]!r}, class {classes[int(matrix.indices[both[0]])]!r} is labelled both present and "
                 f"absent ({len(both)} such labels); correct them or choose conflict='unknown' or 'majority'"
             )
-        signed = np.sign(present - absent).astype(np.int8)
-        if conflict == "unknown":
-            signed[both] = 0
+        if len(both):
+            majority = np.sign((matrix.data[both] & 0xFFFFFFFF) - (matrix.data[both] >> 32))
+            signed[both] = 0 if conflict == "unknown" else majority
         matrix = sp.csr_array((signed, matrix.indices, matrix.indptr), shape=matrix.shape)
         matrix.eliminate_zeros()
         return cls(matrix, classes, ids)

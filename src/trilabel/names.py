@@ -54,6 +54,18 @@ class Names(Sequence[str]):
         return cls.from_buffer(buffer, offsets)
 
     @classmethod
+    def from_fixed(cls, array: NDArray[np.bytes_]) -> "Names":
+        """From UTF-8 texts in cells of one size, filled up with zero bytes (dtype S…)."""
+        lengths = np.strings.str_len(array).astype(np.int64)
+        longest = int(lengths.max(initial=0))
+        offsets = np.zeros(len(array) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        letters = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.itemsize)[:, :longest]
+        if offsets[-1] < letters.size:
+            letters = letters[np.arange(longest) < lengths[:, None]]
+        return cls.from_buffer(letters.ravel(), offsets)
+
+    @classmethod
     def numbered(cls, count: int, prefix: str = "") -> "Names":
         """prefix0, prefix1, …: the names of what has none."""
         return cls(f"{prefix}{i}" for i in range(count))
@@ -111,24 +123,21 @@ class Names(Sequence[str]):
 
     def take(self, index: NDArray[Any]) -> "Names":
         """The names at these positions, in this order."""
-        starts, lengths = self.offsets[index], self.offsets[index + 1] - self.offsets[index]
         offsets = np.zeros(len(index) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        np.cumsum(np.diff(self.offsets)[index], out=offsets[1:])
         buffer = np.empty(offsets[-1], np.uint8)
-        shifts = starts - offsets[:-1]
-        for start in range(0, len(index), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            source = np.repeat(shifts[some], lengths[some])
-            begin = int(offsets[start])
-            source += np.arange(begin, begin + len(source))
-            buffer[begin : begin + len(source)] = self.buffer[source]
+        for row in range(0, len(index), _ROWS_AT_ONCE):  # at once would need a position, eight bytes, for each byte
+            ends = offsets[row : row + _ROWS_AT_ONCE + 1]
+            source = np.repeat(self.offsets[index[row : row + _ROWS_AT_ONCE]] - ends[:-1], np.diff(ends))
+            source += np.arange(ends[0], ends[-1])
+            buffer[ends[0] : ends[-1]] = self.buffer[source]
         return Names.from_buffer(buffer, offsets)
 
     def hashes(self) -> NDArray[np.uint64]:
         """A 64-bit hash of every name, computed a few machine words at a time for names of equal length."""
         lengths = np.diff(self.offsets)
         result = np.empty(len(self), np.uint64)
-        for length in np.unique(lengths):
+        for length in np.flatnonzero(np.bincount(lengths)):
             rows = np.flatnonzero(lengths == length)
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 some = rows[start : start + _ROWS_AT_ONCE]
@@ -151,7 +160,9 @@ class Names(Sequence[str]):
             return self._factorise_slowly()
         is_first = np.ones(len(self), bool)
         is_first[again] = False
-        return (np.cumsum(is_first) - 1)[first], np.flatnonzero(is_first)
+        numbers = np.cumsum(is_first)
+        numbers -= 1
+        return numbers[first], np.flatnonzero(is_first)
 
     def _factorise_slowly(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         seen: dict[str, int] = {}
@@ -161,7 +172,7 @@ class Names(Sequence[str]):
     def distinct(self) -> tuple[NDArray[np.int64], "Names"]:
         """(codes, names): every name once, by first appearance, and which of these stands at each position here."""
         codes, first = self.factorise()
-        names = self.take(first)
+        names = self.take(first) if len(first) < len(self) else self
         names._distinct = True
         return codes, names
 
