@@ -3,11 +3,18 @@
 Nothing heavy is imported here: the command line reads it to print help.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
+
+_POSITIVE = (
+    *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
+    *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
+)
+_NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
 
 @dataclass(frozen=True)
@@ -90,10 +97,17 @@ class Config:
     """A checkpoint is saved after each epoch, and this often inside long ones."""
 
     def __post_init__(self) -> None:
-        positive = ("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "devices", "lr_step_epochs")
-        for name in positive:
-            if getattr(self, name) <= 0:
-                raise TrilabelError(f"{name} must be more than 0, not {getattr(self, name)}")
+        for name, kind in get_type_hints(type(self)).items():
+            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
+                raise TrilabelError(f"{name} is {', '.join(get_args(kind))}; not {getattr(self, name)!r}")
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise TrilabelError(f"{name} must be more than 0, not {value}")
+        for name in _NOT_NEGATIVE:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise TrilabelError(f"{name} must be 0 or more, not {value}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop is a share of the area, in (0, 1], not {self.crop}")
         if not 0 <= self.ema < 1:
@@ -117,15 +131,18 @@ class Config:
 def settings_of(kind: type[Any], values: Mapping[str, Any], method: str) -> Any:
     """A method's settings dataclass filled from names and values; says which names there are when one is wrong.
 
-    Values may be text (from a command line): they are read as the type that the field has by default.
+    Values may be text (from a command line): they are read as the type that the field has by default, or as "none"
+    where the field may be.
     """
-    known = {f.name: f for f in fields(kind)}
-    parsed = {}
+    known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
+    parsed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             raise TrilabelError(f"method {method!r} has no setting {name!r}; it has: {', '.join(known) or 'none'}")
-        default = known[name].default
-        parsed[name] = _read_as(default, value, f"setting {name!r} of method {method!r}")
+        if isinstance(value, str) and value.lower() == "none" and type(None) in get_args(hints[name]):
+            parsed[name] = None
+        else:
+            parsed[name] = _read_as(known[name].default, value, f"setting {name!r} of method {method!r}")
     return kind(**parsed)
 
 
@@ -136,9 +153,8 @@ def _read_as(default: Any, value: Any, what: str) -> Any:
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
         raise TrilabelError(f"{what} is true or false, not {value!r}")
-    if default is None and value.lower() == "none":
-        return None
+    whole = isinstance(default, int)
     try:
-        return int(value) if isinstance(default, int) else float(value)
+        return int(value) if whole else float(value)
     except ValueError:
-        raise TrilabelError(f"{what} is a number, not {value!r}") from None
+        raise TrilabelError(f"{what} is a {'whole ' if whole else ''}number, not {value!r}") from None

@@ -1,5 +1,8 @@
 """Backbones: images in, feature maps out. The only file that knows timm."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -54,24 +57,66 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
         _stride_in_first_convolution(network, name)
     wants = network.pretrained_cfg
     size = image_size or int(wants["input_size"][-1])
+    patch = getattr(getattr(network, "patch_embed", None), "patch_size", None)
+    if isinstance(patch, tuple) and size % patch[0]:
+        raise TrilabelError(f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is no multiple")
     return Backbone(network, int(network.num_features), size, tuple(wants["mean"]), tuple(wants["std"]))
 
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:
     options: dict[str, Any] = {"num_classes": 0, "global_pool": ""}
+    complaint = f"backbone {name!r} cannot be made as a feature extractor"
     if weights == "hub":
         options["pretrained"] = True
+        complaint = f"backbone {name!r} could not be made with weights from the hub; give a .safetensors file instead"
     elif weights is not None:
-        # timm adapts the file to the model (first layer, position embeddings) as it does for its own weights.
-        options |= {"pretrained": True, "pretrained_cfg_overlay": {"file": str(_weights_file(weights))}}
+        # timm adapts the file to the model (first layer, position embeddings) as it does for its own weights. Some
+        # models would rather read another format (custom_load); more than 0 classes makes it expect a classifier.
+        file = {"file": str(_weights_file(weights)), "custom_load": False, "num_classes": 1}
+        options |= {"pretrained": True, "pretrained_cfg_overlay": file}
+        complaint = f"{weights}: these weights do not fit backbone {name!r}"
     try:
-        try:
-            return timm.create_model(name, img_size=image_size, **options)
-        except TypeError:  # convolutional networks take any size and refuse the argument
-            return timm.create_model(name, **options)
-    except (RuntimeError, KeyError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise TrilabelError(f"{weights}: these weights do not fit backbone {name!r} ({first})") from error
+        with _watching_loads() as loads:
+            try:
+                network = timm.create_model(name, img_size=image_size, **options)
+            except TypeError:  # convolutional networks take any size and refuse the argument
+                network = timm.create_model(name, **options)
+    except Exception as error:  # timm, safetensors and the hub raise a dozen kinds
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise TrilabelError(f"{complaint} ({' '.join(lines[:2])})") from error
+    if weights not in (None, "hub") and (strays := _strays(network, loads)):
+        raise TrilabelError(f"{complaint} ({len(strays)} parts differ, e.g. {strays[0]!r})")
+    return network
+
+
+@contextmanager
+def _watching_loads() -> Iterator[list[Any]]:
+    """Collects what load_state_dict returns while the block runs.
+
+    Since the classifier is left out, timm loads leniently: a file of another network would leave this one random, with
+    no more than a line in the log.
+    """
+    load, log, results = nn.Module.load_state_dict, logging.getLogger("timm.models._builder"), list[Any]()
+    level = log.level
+
+    def watched(self: nn.Module, *args: Any, **options: Any) -> Any:
+        results.append(load(self, *args, **options))
+        return results[-1]
+
+    nn.Module.load_state_dict = watched  # type: ignore[method-assign]
+    log.setLevel(logging.ERROR)
+    try:
+        yield results
+    finally:
+        nn.Module.load_state_dict = load  # type: ignore[method-assign]
+        log.setLevel(level)
+
+
+def _strays(network: Any, loads: list[Any]) -> list[str]:
+    """What the network has and the file has not, or the other way round; classifier and last normalisation apart."""
+    parts = {name.split(".")[0] for name, _ in network.named_parameters()} - {"head"}
+    missing = [key for load in loads for key in load.missing_keys if key.split(".")[0] not in ("norm", "fc_norm")]
+    return missing + [key for load in loads for key in load.unexpected_keys if key.split(".")[0] in parts]
 
 
 def _weights_file(weights: str) -> Path:
@@ -103,8 +148,12 @@ def _stride_in_first_convolution(network: Any, name: str) -> None:
 
 def _as_map(network: Any, features: Tensor) -> Tensor:
     """What timm's forward_features gave (channels first or last, or tokens) as B×D×h×w."""
-    if features.ndim == 4:
+    if isinstance(features, Tensor) and features.ndim == 4:
         return features.permute(0, 3, 1, 2) if getattr(network, "output_fmt", "NCHW") == "NHWC" else features
-    tokens = features[:, getattr(network, "num_prefix_tokens", 0) :]
-    height, width = network.patch_embed.grid_size
-    return tokens.transpose(1, 2).reshape(len(tokens), -1, height, width)
+    grid = getattr(getattr(network, "patch_embed", None), "grid_size", None)
+    skipped = getattr(network, "num_prefix_tokens", 0)
+    if grid is None or not isinstance(features, Tensor) or features.shape[1] != skipped + grid[0] * grid[1]:
+        raise TrilabelError(
+            f"a {type(network).__name__} gives no feature map that trilabel can read; choose another backbone"
+        )
+    return features[:, skipped:].transpose(1, 2).reshape(len(features), -1, *grid)

@@ -1,7 +1,5 @@
 """A network small enough to learn on a laptop's processor while one watches."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 
@@ -11,10 +9,11 @@ def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:
 
 
 class TinyNet(nn.Module):
-    """Six convolutions for images of about 64 pixels: B×3×H×W -> feature map B×`num_features`×H/8×W/8.
+    """Five convolutions for images of about 64 pixels: B×3×H×W -> feature map B×`num_features`×H/8×W/8.
 
-    The resolution falls early and the channels grow late, because on a processor the first, large maps
-    cost nearly all of the time and hold hardly any of the weights.
+    The resolution falls before the channels grow, because the first, large maps cost most of the time and hold
+    hardly any of the weights. The last step takes the maximum over each 3×3 neighbourhood, so that a small object
+    still counts once a head averages over the map.
     """
 
     def __init__(self, num_features: int = 128) -> None:
@@ -23,12 +22,13 @@ class TinyNet(nn.Module):
         self.stages = nn.Sequential(
             _stage(3, 16, stride=2),
             _stage(16, 32, stride=2),
-            _stage(32, 48, stride=1),
-            _stage(48, 96, stride=2),
+            _stage(32, 64, stride=2),
+            _stage(64, 96, stride=1),
             _stage(96, num_features, stride=1),
+            nn.MaxPool2d(3, stride=1, padding=1),
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the feature map (B×D×h×w) of the images (B×3×H×W, floating point)."""
+        """Return the feature map (B×D×h×w) of images (B×3×H×W, floating point, about −2…2)."""
         features: Tensor = self.stages(images)
         return features

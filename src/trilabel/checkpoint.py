@@ -1,0 +1,87 @@
+"""Checkpoints: one safetensors file each, with everything that is not a tensor as JSON in its header.
+
+One file means that tensors and counters can never be of two different moments; it is replaced whole or not at all.
+Nothing is ever unpickled.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
+
+
+def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+    """Writes tensors (any device) and a JSON-able state."""
+    copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+    with replacing(path) as temporary:
+        save_file(copies, temporary, metadata={"state": json.dumps(state)})
+
+
+def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(tensors on the CPU, state) as `save` wrote them."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, _state(file)  # noqa: SIM118 (not a dict)
+
+
+def load_state(path: str | Path) -> dict[str, Any]:
+    """The state alone."""
+    with _opened(path) as file:
+        return _state(file)
+
+
+def _state(file: Any) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((file.metadata() or {})["state"])
+    return state
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    if not Path(path).is_file():
+        raise TrilabelError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise TrilabelError(
+            f"{path}: not a trilabel checkpoint, or cut short ({error}); restore it or train again"
+        ) from error
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors under "prefix.name"."""
+    return {f"{prefix}.{name}": value for name, value in tensors.items()}
+
+
+def part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under "prefix.", by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What an optimiser remembers, as "parameter number.name" -> tensor (learning rates are set at each step)."""
+    memory = optimiser.state_dict()["state"]
+    return {
+        f"{number}.{name}": value
+        for number, values in memory.items()
+        for name, value in values.items()
+        if isinstance(value, Tensor)
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Puts back what `optimiser_tensors` gave."""
+    memory: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        number, key = name.split(".", 1)
+        memory.setdefault(int(number), {})[key] = value
+    optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})

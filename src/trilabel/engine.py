@@ -1,0 +1,396 @@
+"""The one training loop, on Lightning Fabric. It never sees a method's name.
+
+All randomness is drawn from (seed, stage, epoch, step), so a run that was killed and resumed makes the same draws as
+one that was not, and no generator state has to be saved.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies import DDPStrategy
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.multiprocessing.spawn import ProcessRaisedException
+
+from trilabel import metrics
+from trilabel.config import Config
+from trilabel.console import progress, say, some, warn
+from trilabel.data.dataset import Dataset
+from trilabel.data.images import Drawn, ImageSource, in_order, open_images, to_device
+from trilabel.data.views import Views
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods import Batch, Method, check_method, choose_method, create_method
+from trilabel.models import HeadOnly, create_model
+from trilabel.optimise import RunningMean, create_optimiser, learning_rate
+from trilabel.plan import Stage, check_validation, epoch_batches, plan_stages, split_for_training
+from trilabel.recipes import resolve
+from trilabel.run_folder import Run, RunFolder
+from trilabel.scoring import score
+from trilabel.signals import stop_signals
+from trilabel.state import Progress, State
+
+_STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
+_MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+
+
+def train(
+    dataset: Dataset,
+    recipe: str | Config,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    source: Mapping[str, Any] | None = None,
+) -> Run:
+    """Trains on a data set and writes a run folder.
+
+    recipe: a name (see `trilabel recipes`) or a Config.
+    out: the run folder. An existing one is refused unless `resume` (go on where it stopped) or `overwrite`.
+    source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
+    """
+    config = resolve(recipe)
+    if config.method == "auto":
+        config = replace(config, method=choose_method(dataset.labels[dataset.rows_of(config.train_split)]))
+        say(f"method: {config.method} (chosen by what is known; see `trilabel methods`)")
+    accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise TrilabelError("device 'cuda' was asked for, but torch finds no GPU; use --device cpu or auto")
+    strategy: Any = "auto"
+    if config.devices > 1:
+        # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
+        start = "popen" if "LOCAL_RANK" in os.environ else "spawn"
+        strategy = DDPStrategy(broadcast_buffers=False, start_method=start)
+    precision: Any = "bf16-mixed" if config.precision == "bf16" else "32-true"
+    fabric = Fabric(accelerator=accelerator, devices=config.devices, strategy=strategy, precision=precision)
+    folder = RunFolder(Path(out))
+    try:
+        fabric.launch(partial(_train, dataset, config, folder, resume, overwrite, source or {}))
+    except ProcessRaisedException as error:  # of one of several processes, as the text of its traceback
+        kind, _, message = str(error).strip().splitlines()[-1].partition(": ")
+        if kind.endswith(TrilabelError.__name__):
+            raise TrilabelError(message) from None
+        raise
+    return folder.run()
+
+
+def _train(
+    dataset: Dataset,
+    config: Config,
+    folder: RunFolder,
+    resume: bool,
+    overwrite: bool,
+    source: Mapping[str, Any],
+    fabric: Fabric,
+) -> None:
+    """The work of one process."""
+    if fabric.is_global_zero:
+        folder.prepare(resume, overwrite)
+    fabric.barrier()
+    training = Training(fabric, dataset, config, folder)
+    if resume:
+        training.resume()
+    elif fabric.is_global_zero:
+        folder.describe(config, dataset.classes, training.model.backbone.image_size, training.labels, source)
+    training.run()
+
+
+class Task(nn.Module):
+    """Model and method as one module, so that several processes share the gradients of both."""
+
+    def __init__(self, model: nn.Module, method: Method) -> None:
+        super().__init__()
+        self.model = model
+        self.method = method
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.method.step(self.model, batch)
+
+
+class Training:
+    """The parts of one run, and the loop over them."""
+
+    def __init__(self, fabric: Fabric, dataset: Dataset, config: Config, folder: RunFolder) -> None:
+        self.fabric, self.config, self.folder = fabric, config, folder
+        self.shown = fabric.is_global_zero
+        dataset, train_rows, val_rows = split_for_training(dataset, config)
+        check_method(config.method, config.settings, dataset.labels[train_rows])  # refuse before anything slow
+        torch.manual_seed(config.seed)
+        self.model = create_model(config.backbone, config.head, len(dataset.classes), config.weights, config.image_size)
+        self.images, train_rows = self._open(dataset, train_rows)
+        self.val_images, val_rows = self._open(dataset, val_rows)
+        self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
+        if self.shown:
+            check_validation(self.val_labels)
+        method = create_method(config.method, config.settings, self.labels)
+        backbone = self.model.backbone
+        self.views = Views(backbone.mean, backbone.std, config.flip, config.crop)
+        if config.channels_last:
+            self.model = self.model.to(memory_format=torch.channels_last)
+        fabric.to_device(self.model)
+        self.method: Method = fabric.to_device(method)
+        if config.compile:
+            self.model.compile()
+        self.state = State(self.model, self.method, fabric.device)
+        self.saved_at = time.monotonic()
+
+    def _open(self, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
+        """The images of these rows, and the rows that are left when troubled images are left out."""
+        config, size, device = self.config, self.model.backbone.image_size, self.fabric.device
+        images = dataset.images[torch.from_numpy(rows)] if dataset.images is not None else None
+        paths = [dataset.paths[row] for row in rows.tolist()] if dataset.paths is not None else None
+        opened, trouble = open_images(
+            images, paths, size, device, config.cache, config.workers, config.broken, self.shown
+        )
+        if trouble and self.shown:
+            warn(f"{len(trouble)} of {len(rows)} images left out; the first: {trouble[0][1]}")
+        return opened, np.delete(rows, [position for position, _ in trouble])
+
+    # ---- the loop
+
+    def run(self) -> None:
+        """All stages of the plan, from wherever the run stands."""
+        stages = plan_stages(self.config)
+        with stop_signals() as self.signals:
+            for number, stage in enumerate(stages):
+                if number < self.state.progress.stage:
+                    continue
+                final = number + 1 == len(stages)
+                best_file = self.folder.best if final else self.folder.best_of(stage.name)
+                self.run_stage(stage, best_file)
+                if not final:  # the next stage starts from the best weights of this one
+                    self.state.load_weights(best_file)
+                    self.state.progress = Progress(number + 1, history=self.state.progress.history)
+
+    def run_stage(self, stage: Stage, best_file: Path) -> None:
+        """Epochs of one stage: train, score, keep the best, save."""
+        model, images, val_images = self._enter(stage)
+        while self.state.progress.epoch <= stage.epochs and not self._patience_spent():
+            self.run_epoch(stage, model, images)
+            self.close_epoch(stage, model, val_images, best_file)
+
+    def run_epoch(self, stage: Stage, model: nn.Module, images: ImageSource) -> None:
+        """One pass over the training images (or the rest of one, after a restart inside an epoch)."""
+        config, fabric, state, now = self.config, self.fabric, self.state, self.state.progress
+        seed = [config.seed, now.stage, now.epoch]
+        order = epoch_batches(len(images), config.batch_size, seed, fabric.global_rank, fabric.world_size)
+        if now.step == 0:
+            state.start_epoch()
+            now.started = self.method.start_epoch(now.epoch, lambda: self.score(model, images))
+        self.task.train()
+        begun, words, lr = time.monotonic() - now.seconds, "", stage.lr
+        with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order), self.shown) as advance:
+            advance(now.step)
+            for drawn in images.batches(order[now.step :], skip_broken=config.broken == "skip"):
+                done = (now.epoch - 1) * len(order) + now.step
+                lr = learning_rate(config, stage.lr, done, len(order), stage.epochs)
+                for group in state.optimiser.param_groups:
+                    group["lr"] = lr * group["scale"]
+                due = (now.step + 1) % config.accumulate == 0 or now.step + 1 == len(order)
+                with fabric.no_backward_sync(self.task, enabled=not due):
+                    parts = self.task(self.make_batch(stage, drawn))
+                    fabric.backward(parts["loss"] / config.accumulate)
+                if due:
+                    if config.clip_gradient is not None:
+                        nn.utils.clip_grad_norm_(self.task.parameters(), config.clip_gradient)
+                    state.optimiser.step()
+                    state.optimiser.zero_grad()
+                    if state.mean is not None:
+                        state.mean.update(model, done + 1)
+                state.note(parts)
+                now.step += 1
+                now.seconds = time.monotonic() - begun
+                if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
+                    words = self._look(order, lr)
+                    if due and now.step < len(order):
+                        self._save_or_stop_if_due()
+                advance(1, words)
+        self._look(order, lr)
+
+    def make_batch(self, stage: Stage, drawn: Drawn) -> Batch:
+        """Views of the images, and their labels on the device."""
+        now, device = self.state.progress, self.fabric.device
+        for position, message in drawn.failed:
+            warn(f"left out of epoch {now.epoch}: {message} (image {self.labels.ids[position]!r})")
+        place = [self.config.seed, now.stage, now.epoch, now.step, self.fabric.global_rank]
+        seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
+        torch.manual_seed(seed)  # for dropout and the like
+        draw = torch.Generator().manual_seed(seed)
+        images, strong = drawn.images, None
+        if stage.name != "linear":
+            images = self.views.weak(drawn.images, draw)
+            strong = self.views.strong(drawn.images, draw) if self.method.views == 2 else None
+            if self.config.channels_last:
+                images = images.contiguous(memory_format=torch.channels_last)
+        labels, rows = self.labels.rows(drawn.positions), torch.from_numpy(drawn.positions)
+        return Batch(images, strong, to_device(labels, device), to_device(rows, device), now.epoch)
+
+    def close_epoch(self, stage: Stage, model: nn.Module, val_images: ImageSource, best_file: Path) -> None:
+        """Scores the validation images, keeps the model if it is the best so far, and saves."""
+        state, now, begun = self.state, self.state.progress, time.monotonic()
+        record: dict[str, Any] = {"stage": stage.name, "epoch": now.epoch}
+        record |= {name: self._mean_over_processes(total / now.step) for name, total in state.sums.items()}
+        record |= now.started
+        record |= {"lr": state.optimiser.param_groups[0]["lr"], "seconds": round(now.seconds, 3)}
+        self._share_buffers(model)
+        if state.mean is not None:
+            state.mean.swap(model)
+        if len(val_images):
+            scores = self.score(model, val_images)
+            good = ~scores[:, 0].isnan()
+            record["val"] = metrics.evaluate(scores[good], self.val_labels[good.numpy()], threshold=0.0)
+            record["val_seconds"] = round(time.monotonic() - begun, 3)
+        if now.best is None or not len(val_images) or self._value(record) > self._value(now.best):
+            now.best = record
+            if self.fabric.is_global_zero:
+                state.save_weights(best_file, record)
+        if state.mean is not None:
+            state.mean.swap(model)
+        now.history.append(record)
+        state.end_epoch()
+        self.save()
+        if self.shown:
+            self.folder.write_history(now.history)
+            say(describe_epoch(record, stage.epochs, self.config.select))
+        self._stop_if_asked()
+
+    def score(self, model: nn.Module, images: ImageSource) -> Tensor:
+        """N×C logits on the CPU (NaN for an image that had to be left out)."""
+        fabric = self.fabric
+        scores, failed = score(
+            model,
+            images,
+            self._prepare,
+            self.labels.shape[1],
+            2 * self.config.batch_size,
+            rank=fabric.global_rank,
+            world=fabric.world_size,
+            all_gather=fabric.all_gather,
+            context=fabric.autocast,
+            skip_broken=self.config.broken == "skip",
+        )
+        for _, message in failed:
+            warn(f"left out of scoring: {message}")
+        return scores
+
+    def _prepare(self, images: Tensor) -> Tensor:
+        return images if images.is_floating_point() else self.views.plain(images)
+
+    def _enter(self, stage: Stage) -> tuple[nn.Module, ImageSource, ImageSource]:
+        """Sets up model, optimiser and running mean for a stage; gives its model and images."""
+        config, model, images, val_images = self.config, self.model, self.images, self.val_images
+        head = list(self.model.head.parameters())
+        if stage.name == "linear":
+            images, val_images = self._summaries(images), self._summaries(val_images)
+            trained: nn.Module = HeadOnly(self.model.head)
+            groups = [(head, 1.0)]
+        else:
+            trained = model
+            groups = [(list(model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
+        optimiser = create_optimiser(config, groups + self.method.parameter_groups(), stage.lr)
+        self.task, optimiser = self.fabric.setup(Task(trained, self.method), optimiser)
+        self.state.attach(optimiser, RunningMean(trained, config.ema) if config.ema else None)
+        return trained, images, val_images
+
+    @torch.inference_mode()
+    def _summaries(self, images: ImageSource) -> ImageSource:
+        """What the head needs of each image, computed once without augmentation."""
+        self.model.eval()
+        chunks, parts = in_order(len(images), 2 * self.config.batch_size), []
+        with progress("computing features", len(images), self.shown) as advance:
+            for drawn in images.batches(chunks):
+                with self.fabric.autocast():
+                    parts.append(self.model.head.summarise(self.model.backbone(self._prepare(drawn.images))).float())
+                advance(len(drawn.positions))
+        store = torch.cat(parts) if parts else torch.zeros(0, self.model.backbone.features)
+        return ImageSource(store.clone(), images.size, images.device, 0)
+
+    # ---- watching and keeping it
+
+    def _look(self, order: list[NDArray[np.int64]], lr: float) -> str:
+        """The mean loss so far in words; stops the run where a loss was not finite."""
+        now, bad = self.state.progress, int(self.state.first_bad)
+        if bad >= 0:
+            ids = some([self.labels.ids[position] for position in order[bad].tolist()])
+            raise TrilabelError(
+                f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} (learning rate {lr:.2g}; "
+                f"images {ids}): lower --lr or set --clip-gradient; {self.folder.last} is from before that"
+            )
+        return f"loss {float(self.state.sums['loss']) / now.step:.4f}"
+
+    def _value(self, record: dict[str, Any]) -> float:
+        """What the record's epoch is chosen by."""
+        value = record["val"].get(self.config.select)
+        if not isinstance(value, int | float):
+            names = ", ".join(name for name, value in record["val"].items() if isinstance(value, float))
+            raise TrilabelError(f"no validation metric {self.config.select!r} to choose by; there are: {names}")
+        return float(value)
+
+    def _patience_spent(self) -> bool:
+        best, patience = self.state.progress.best, self.config.patience
+        return best is not None and patience is not None and self.state.progress.epoch - 1 - best["epoch"] >= patience
+
+    def resume(self) -> None:
+        """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
+        path, before, now = self.folder.path, self.folder.read()["config"].to_json(), self.config.to_json()
+        changed = {name for name in before if before[name] != now[name]} - _MAY_CHANGE
+        if changed:
+            raise TrilabelError(
+                f"{path}: this run began with other settings ({', '.join(sorted(changed))}); start a new one"
+            )
+        if Labels.load(self.folder.labels) != self.labels:
+            raise TrilabelError(f"{path}: the labels differ from those this run began with; start a new one")
+        self.state.load(self.folder.last)
+
+    def save(self) -> None:
+        """Writes the checkpoint to go on from."""
+        if self.fabric.is_global_zero:
+            self.state.save(self.folder.last)
+        self.fabric.barrier()
+        self.saved_at = time.monotonic()
+
+    def _save_or_stop_if_due(self) -> None:
+        late = time.monotonic() - self.saved_at > 60 * self.config.save_minutes
+        if self._any_process(late or bool(self.signals)):
+            self.save()
+            self._stop_if_asked()
+
+    def _stop_if_asked(self) -> None:
+        if self._any_process(bool(self.signals)):
+            say(f"stopped; go on with: trilabel train --resume {self.folder.path}")
+            raise KeyboardInterrupt if signal.SIGTERM not in self.signals else SystemExit(128 + signal.SIGTERM)
+
+    # ---- several processes
+
+    def _any_process(self, here: bool) -> bool:
+        """Whether it is so in any process: all must save or stop at the same step."""
+        if self.fabric.world_size == 1:
+            return here
+        return bool(self.fabric.all_reduce(torch.tensor(float(here), device=self.fabric.device), reduce_op="sum") > 0)
+
+    def _mean_over_processes(self, value: Tensor) -> float:
+        return float(self.fabric.all_reduce(value, reduce_op="mean")) if self.fabric.world_size > 1 else float(value)
+
+    def _share_buffers(self, model: nn.Module) -> None:
+        """Gives every process the first one's batch-norm statistics, so that all score the same model."""
+        if self.fabric.world_size > 1:
+            for buffer in model.buffers():
+                buffer.copy_(self.fabric.broadcast(buffer, src=0))
+
+
+def describe_epoch(record: dict[str, Any], epochs: int, select: str) -> str:
+    """One line on an epoch for a person."""
+    words = [f"{record['stage']} {record['epoch']}/{epochs}", f"loss {record['loss']:.4f}"]
+    if "val" in record:
+        shown = dict.fromkeys([select, "mAP", "CF1", "OF1"])
+        words += [f"{name} {record['val'][name]:.4f}" for name in shown if isinstance(record["val"].get(name), float)]
+    return "  ".join([*words, f"{record['seconds'] + record.get('val_seconds', 0):.1f} s"])

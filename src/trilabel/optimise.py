@@ -1,0 +1,81 @@
+"""What changes the weights: optimisers, learning rates as a function of the step, the running mean of weights."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from trilabel.config import Config
+
+
+def create_optimiser(
+    config: Config, groups: Iterable[tuple[list[nn.Parameter], float]], lr: float
+) -> torch.optim.Optimizer:
+    """The optimiser over groups of (parameters, learning rate as a multiple of `lr`).
+
+    Each group keeps its multiple as "scale", so that a schedule only has to know the base rate.
+    """
+    listed = [{"params": params, "lr": lr * scale, "scale": scale} for params, scale in groups if params]
+    # One kernel for all weights; on the CPU the plain loop is as fast.
+    fused = all(parameter.is_cuda for group in listed for parameter in group["params"]) or None
+    match config.optimiser:
+        case "adam":
+            return torch.optim.Adam(listed, weight_decay=config.weight_decay, fused=fused)
+        case "adamw":
+            return torch.optim.AdamW(listed, weight_decay=config.weight_decay, fused=fused)
+        case "sgd":
+            return torch.optim.SGD(
+                listed, lr=lr, momentum=config.momentum, weight_decay=config.weight_decay, fused=fused
+            )
+        case "rmsprop":
+            return torch.optim.RMSprop(listed, momentum=config.momentum, weight_decay=config.weight_decay)
+
+
+def learning_rate(config: Config, lr: float, step: int, steps_per_epoch: int, epochs: int) -> float:
+    """The base learning rate at a step (from 0) of a stage. A pure function: resuming needs no scheduler state."""
+    total = max(1, steps_per_epoch * epochs)
+    done = min(step / total, 1.0)
+    match config.lr_schedule:
+        case "constant":
+            return lr
+        case "step":
+            return lr * config.lr_step_factor ** (step // steps_per_epoch // config.lr_step_epochs)
+        case "cosine":
+            return lr * 0.5 * (1 + math.cos(math.pi * done))
+        case "one-cycle":
+            return lr * _one_cycle(step, total)
+
+
+def _one_cycle(step: int, total: int, rise: float = 0.3, start: float = 1 / 25, end: float = 1e-4 / 25) -> float:
+    """Up from `start` to 1 in the first `rise` of the steps and down to `end` at the last, along half cosines."""
+    top, last = rise * total - 1, total - 1
+    if step <= top:
+        low, high, way = start, 1.0, step / top
+    else:
+        low, high, way = 1.0, end, min(1.0, (step - top) / (last - top))
+    return high + (low - high) * 0.5 * (1 + math.cos(math.pi * way))
+
+
+class RunningMean:
+    """An exponential moving average of a module's weights, kept as a plain state dictionary."""
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.state = {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, module: nn.Module, step: int) -> None:
+        """Moves towards the weights after `step` updates (from 1); early on faster, or random weights would linger."""
+        decay = min(self.decay, step / (step + 9))
+        now = module.state_dict()
+        averaged = [name for name, value in self.state.items() if value.is_floating_point()]
+        torch._foreach_lerp_([self.state[name] for name in averaged], [now[name] for name in averaged], 1 - decay)
+        for name in self.state.keys() - set(averaged):
+            self.state[name].copy_(now[name])
+
+    def swap(self, module: nn.Module) -> None:
+        """Exchanges the mean and the module's weights; calling it twice changes nothing."""
+        own = {name: value.detach().clone() for name, value in module.state_dict().items()}
+        module.load_state_dict(self.state)
+        self.state = own

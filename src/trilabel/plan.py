@@ -1,0 +1,97 @@
+"""What a run will do, worked out before it starts: which images, which stages, which batches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.config import Config
+from trilabel.console import say, some, warn
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+_AUTO_SHARE = 0.2
+_SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of training with one set of trained parameters."""
+
+    name: str
+    epochs: int
+    lr: float
+
+
+def plan_stages(config: Config) -> list[Stage]:
+    """The stages of config.plan, in order."""
+    linear_lr = config.lr * config.head_lr_scale if config.linear_lr is None else config.linear_lr
+    fine_tune = Stage("fine-tune", config.epochs, config.lr)
+    match config.plan:
+        case "fine-tune":
+            return [fine_tune]
+        case "linear":
+            return [Stage("linear", config.epochs, linear_lr)]
+        case "linear-then-fine-tune":
+            return [Stage("linear", config.linear_epochs, linear_lr), fine_tune]
+
+
+def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArray[np.int64], NDArray[np.int64]]:
+    """(data set, rows to learn from, rows that choose the epoch), with a share set apart where config.val says so."""
+    name = config.val
+    if name == "auto":
+        name = "val" if "val" in dataset.splits else str(_AUTO_SHARE)
+    if name == "none":
+        train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
+    else:
+        if name not in dataset.splits and (share := _as_share(name)) is not None:
+            dataset = dataset.with_split_off("held-out", share, config.train_split, _SPLIT_SEED)
+            name = "held-out"
+        train, val = dataset.rows_of(config.train_split), dataset.rows_of(name)
+    if not len(train):
+        raise TrilabelError(f"split {config.train_split!r} has no images to learn from")
+    if both := len(np.intersect1d(train, val)):
+        raise TrilabelError(
+            f"{both} images are both in the training split {config.train_split!r} and in validation split {name!r}; "
+            "an epoch must not be chosen on images that were learned from"
+        )
+    return dataset, train, val
+
+
+def _as_share(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def check_validation(labels: Labels) -> None:
+    """Says what the validation labels cannot tell; stops where they can tell nothing."""
+    if not len(labels):
+        return
+    present, _ = labels.counts_per_class()
+    if not present.any():
+        raise TrilabelError(
+            "no validation image is known to have any class, so no epoch can be chosen; "
+            "use a validation split with known presents, or --val none"
+        )
+    without = [name for name, count in zip(labels.classes, present, strict=True) if not count]
+    if without:
+        warn(f"no validation image is known to have {some(without)}; its mAP leaves {len(without)} classes out")
+    if labels.known_share < 1:
+        say(f"validation labels are {labels.known_share:.1%} known; its scores are over the known ones only")
+
+
+def epoch_batches(
+    count: int, batch_size: int, seed: list[int], rank: int = 0, world: int = 1
+) -> list[NDArray[np.int64]]:
+    """The batches of one process in one epoch: every image once in a random order, the last batch perhaps smaller.
+
+    With several processes the last batch is filled up from the start of the order so that all do equally much.
+    """
+    order = np.random.default_rng(seed).permutation(count)
+    together = batch_size * world
+    if rest := -count % world:
+        order = np.concatenate((order, np.resize(order, rest)))
+    return [order[start : start + together][rank::world] for start in range(0, len(order), together)]

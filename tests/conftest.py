@@ -1,0 +1,25 @@
+"""Shared by all tests: few threads (two workers share two cores) and a small data set drawn once."""
+
+import pytest
+import torch
+
+from trilabel.config import Config
+from trilabel.data.dataset import Dataset
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_threads() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def small_scenes() -> Dataset:
+    from trilabel.data.scenes import scenes
+
+    return scenes(train=96, val=48, test=48, size=32)
+
+
+@pytest.fixture
+def quick() -> Config:
+    """Seconds of training on `small_scenes`."""
+    return Config(method="known-only", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0)
