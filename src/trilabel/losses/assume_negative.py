@@ -1,0 +1,38 @@
+"""Losses that read an unknown label as absent.
+
+Throughout, `logits` are B×C and `labels` B×C in +1 present, −1 absent, 0 unknown; BCE(x, y) = −log σ(y·x).
+"""
+
+import torch
+from torch import Tensor
+
+from trilabel.losses._parts import Smoothing, check_range, signed_bce, signs, unknown_as_absent
+
+
+def assume_negative(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
+    """Σ of BCE with unknown read as absent ÷ (B·C) ("AN" and, with smoothing, "AN-LS" of Cole 2021).
+
+    `smoothing` s moves the targets from 1 to 1−s and from 0 to s; a pair gives s of positives and of negatives.
+
+    >>> assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
+    tensor(1.1629)
+    """
+    sign = unknown_as_absent(signs(logits, labels))
+    return signed_bce(logits, sign, smoothing).mean()
+
+
+def weak_assume_negative(logits: Tensor, labels: Tensor, weight: float | None = None) -> Tensor:
+    """As `assume_negative`, with every absent label, known or assumed, × `weight` ("WAN" of Cole 2021).
+
+    The weight is 1/(C−1) unless given: one present label then counts as much as all the others together.
+
+    >>> weak_assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
+    tensor(0.6026)
+    """
+    sign = unknown_as_absent(signs(logits, labels))
+    if weight is None:
+        weight = 1 / max(sign.shape[1] - 1, 1)
+    check_range("weight", weight, 0, torch.inf)
+    # (1+weight)/2 ± (1−weight)/2 is 1 where present, weight where absent.
+    weights = sign.mul((1 - weight) / 2).add_((1 + weight) / 2)
+    return (weights * signed_bce(logits, sign)).mean()

@@ -1,0 +1,76 @@
+"""Shared by the tests of losses: the released code's numbers, random batches, and value with gradient."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tests.oracles import losses as oracle
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@cache
+def reference_cases() -> dict[str, dict[str, Any]]:
+    return {case["case"]: case for case in json.loads((REFERENCE / "losses.json").read_text(encoding="utf-8"))}
+
+
+@cache
+def reference_numbers() -> dict[str, np.ndarray]:
+    with np.load(REFERENCE / "losses.npz") as numbers:
+        return dict(numbers)
+
+
+def cases_of(*names: str) -> list[str]:
+    """Cases of these losses in all groups of inputs; "asymmetric" also finds "asymmetric/pos1_neg4_clip0.05"."""
+    return [case for case in reference_cases() if case.split("/")[1] in names]
+
+
+def assert_agrees(loss: Loss, case: str, tolerance: float) -> None:
+    """Value and gradient of `loss` are those of the released code."""
+    numbers, entry = reference_numbers(), reference_cases()[case]
+    logits = torch.tensor(numbers[f"{entry['inputs']}|logits"])
+    labels = torch.tensor(numbers[f"{entry['inputs']}|{entry['labels']}"])
+    value, slope = value_and_gradient(loss, logits, labels)
+    key = case.replace("/", "|")
+    np.testing.assert_allclose(value, numbers[f"{key}|loss"], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(slope, numbers[f"{key}|grad"], rtol=tolerance, atol=tolerance / 10)
+
+
+def value_and_gradient(loss: Loss, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    leaf = logits.clone().requires_grad_()
+    value = loss(leaf, labels)
+    value.backward()
+    assert leaf.grad is not None
+    return value.detach(), leaf.grad
+
+
+def assert_same(loss: Loss, slow: Callable[..., float], batch: tuple[Tensor, Tensor], frozen: bool = False) -> None:
+    """Value and gradient of `loss` are those of the plain loop `slow(logits, labels)`; `frozen`: it takes such."""
+    logits, labels = batch
+    value, slope = value_and_gradient(loss, logits, labels)
+    rows, signs = logits.tolist(), labels.tolist()
+    torch.testing.assert_close(value.item(), slow(rows, signs), rtol=1e-9, atol=1e-9)
+    moving = (lambda x: slow(x, signs, frozen=rows)) if frozen else (lambda x: slow(x, signs))
+    expected = torch.tensor(oracle.gradient(moving, rows), dtype=torch.float64)
+    torch.testing.assert_close(slope, expected, rtol=1e-5, atol=1e-7)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    """Small float64 logits and int8 labels of the same shape."""
+    images, classes = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    size = images * classes
+    logits = draw(st.lists(st.floats(-30, 30), min_size=size, max_size=size))
+    labels = draw(st.lists(st.sampled_from([1, -1, 0]), min_size=size, max_size=size))
+    return (
+        torch.tensor(logits, dtype=torch.float64).view(images, classes),
+        torch.tensor(labels, dtype=torch.int8).view(images, classes),
+    )
