@@ -1,0 +1,92 @@
+"""Dataset: images, what is known of them, and which of them are for what."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Objects drawn around in images, M of them; coordinates are shares of width and height."""
+
+    image: NDArray[np.int64]  # M: row of the data set
+    cls: NDArray[np.int64]  # M: column of the labels
+    xyxy: NDArray[np.float32]  # M×4: left, top, right, bottom in [0, 1]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Row i is image ids[i], found at paths[i] (or images[i]), with labels row i.
+
+    `splits` maps a name ("train", "val", "test", …) to row numbers. `truth` holds the full labels where they are
+    known and `labels` had some hidden on purpose: it is for scoring and diagnosis, never for learning.
+    `notes` says what rules the reader applied (for example what an empty cell means).
+    """
+
+    ids: Sequence[str]
+    paths: Sequence[str] | None
+    labels: Labels
+    splits: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    boxes: Boxes | None = None
+    images: torch.Tensor | None = None  # N×3×H×W uint8, where the images are in memory already
+    truth: Labels | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, rows in (
+            ("ids", self.ids),
+            ("paths", self.paths),
+            ("images", self.images),
+            ("truth", self.truth),
+        ):
+            if rows is not None and len(rows) != len(self.labels):
+                raise TrilabelError(f"data set with {len(self.labels)} rows of labels but {len(rows)} {what}")
+        if self.paths is None and self.images is None:
+            raise TrilabelError("a data set needs paths of images or the images themselves")
+        for name, index in self.splits.items():
+            if len(index) and (index.min() < 0 or index.max() >= len(self.labels)):
+                raise TrilabelError(f"split {name!r} names rows that the data set does not have")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Class names, in column order."""
+        return self.labels.classes
+
+    def rows_of(self, split: str) -> NDArray[np.int64]:
+        """Row numbers of a split; "all" is every row, unless the data set has a split of that name."""
+        if split == "all" and split not in self.splits:
+            return np.arange(len(self))
+        if split not in self.splits:
+            known = ", ".join(self.splits) or "none"
+            raise TrilabelError(f"no split named {split!r} in this data set (it has: {known}, and always all)")
+        return self.splits[split]
+
+    def with_labels(self, labels: Labels) -> "Dataset":
+        """The same images with other labels (for example some of them hidden); what was known becomes the truth."""
+        return replace(self, labels=labels, truth=self.truth or self.labels)
+
+    def with_split_off(self, name: str, share: float, of: str = "train", seed: int = 0) -> "Dataset":
+        """Moves a random share of split `of` into a new split `name`."""
+        rows = self.rows_of(of)
+        if not 0 < share < 1:
+            raise TrilabelError(f"a share of images to set apart lies between 0 and 1, not {share}")
+        shuffled = np.random.default_rng(seed).permutation(rows)
+        count = min(max(1, round(share * len(rows))), len(rows) - 1)
+        if count < 1:
+            raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to set a share apart")
+        parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}
+        return replace(self, splits={**self.splits, **parts})
+
+
+def paths_as_list(paths: Iterable[object]) -> list[str]:
+    """Paths as plain strings, which is how a data set keeps them."""
+    return [str(path) for path in paths]

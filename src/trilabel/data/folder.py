@@ -1,0 +1,174 @@
+"""Images in folders: finding them, and the layout with one sub-folder a class."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.names import Names
+
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+_SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
+_SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
+
+
+class RootedPaths(Sequence[str]):
+    """Paths below one folder, joined to it only when asked for; an absolute path stays what it is."""
+
+    __slots__ = ("names", "root")
+
+    def __init__(self, root: str | Path, names: Sequence[str]) -> None:
+        self.root, self.names = str(root), names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> "RootedPaths": ...
+    def __getitem__(self, index: int | slice) -> "str | RootedPaths":
+        if isinstance(index, slice):
+            return RootedPaths(self.root, self.names[index])
+        return os.path.join(self.root, self.names[index])  # noqa: PTH118 (ten times as fast as pathlib)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RootedPaths | list | tuple):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"RootedPaths({self.root!r}, {self.names!r})"
+
+
+def split_name(text: str) -> str:
+    """The usual name of a split: "Validation" and "valid" are "val"; names that are not usual stay as they are."""
+    return _SPLIT_NAMES.get(text.strip().lower(), text.strip())
+
+
+def is_image(name: str) -> bool:
+    """Whether a file name ends like an image's."""
+    return name.lower().endswith(IMAGE_EXTENSIONS)
+
+
+def find_images(path: str | Path) -> list[str]:
+    """The paths of all images below a folder, sorted, hidden ones left out; a file stands for itself."""
+    if Path(path).is_file():
+        return [str(path)]
+    found = sorted(_walk(path))
+    if not found:
+        raise TrilabelError(f"{path}: no image in this folder (files ending in {', '.join(IMAGE_EXTENSIONS)})")
+    return list(RootedPaths(path, found))
+
+
+def _walk(root: str | Path) -> Iterator[str]:
+    """Images below a folder, relative to it and with forward slashes, in any order."""
+    _check_folder(root)
+    for folder, folders, files in os.walk(root, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
+        prefix = "" if inside == "." else inside + "/"
+        yield from (prefix + name for name in files if is_image(name) and not name.startswith("."))
+
+
+def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
+    """Where these images are below `root`, and how many were looked for and not found.
+
+    A name that ends like an image file is taken as a path. Any other ("000123", "birds/7") is looked for among the
+    image files below `root`, by path or by file name without extension; what is not found stays as it is.
+    """
+    _check_folder(root)
+    bare = np.flatnonzero(~_end_like_images(names))
+    files = sorted(_walk(root)) if len(bare) else []
+    if not files:
+        return RootedPaths(root, names), len(bare)
+    keys = [file.rpartition(".")[0] for file in files]
+    keys += [key.rpartition("/")[2] for key in keys]
+    codes, _ = Names.join([Names(keys), names.take(bare)]).factorise()
+    lowest, highest = np.full(len(codes), len(files)), np.full(len(codes), -1)
+    targets = np.tile(np.arange(len(files)), 2)
+    np.minimum.at(lowest, codes[: len(keys)], targets)
+    np.maximum.at(highest, codes[: len(keys)], targets)
+    wanted = codes[len(keys) :]
+    found = highest[wanted]
+    double = np.flatnonzero((found >= 0) & (lowest[wanted] != found))
+    if len(double):
+        one, two = files[int(lowest[wanted[double[0]]])], files[int(found[double[0]])]
+        raise TrilabelError(
+            f"{root}: image {names[int(bare[double[0]])]!r} may be {one} or {two}; give its path in the folder"
+        )
+    source = np.arange(len(names))
+    source[bare[found >= 0]] = len(names) + found[found >= 0]
+    return RootedPaths(root, Names.join([names, Names(files)]).take(source)), int((found < 0).sum())
+
+
+def _check_folder(root: str | Path) -> None:
+    if not Path(root).is_dir():
+        raise TrilabelError(f"{root}: no such folder of images")
+
+
+def _end_like_images(names: Names) -> NDArray[np.bool_]:
+    """`is_image` of every name, over the bytes of all names at once."""
+    ends, lengths = names.offsets[1:], np.diff(names.offsets)
+    result = np.zeros(len(names), bool)
+    for size in {len(extension) for extension in IMAGE_EXTENSIONS}:
+        long_enough = np.flatnonzero(lengths >= size)
+        dotted = long_enough[names.buffer[ends[long_enough] - size] == ord(".")]
+        for start in range(0, len(dotted), 1 << 16):
+            some = dotted[start : start + (1 << 16)]
+            letters = names.buffer[ends[some, None] - np.arange(size, 0, -1)] | 0x20  # lower case
+            for extension in IMAGE_EXTENSIONS:
+                if len(extension) == size:
+                    result[some] |= (letters == np.frombuffer(extension.encode(), np.uint8)).all(1)
+    return result
+
+
+# ---- one sub-folder a class
+
+
+def detect(path: Path) -> bool:
+    """Whether this is a folder with sub-folders that hold images."""
+    return path.is_dir() and any("/" in name for name in _walk(path))
+
+
+def read(path: Path, *, images: str | Path | None = None) -> Dataset:
+    """One sub-folder a class: an image is known to have the class of its folder, and nothing else is known of it.
+
+    Where all top folders are called train, val, test or the like, they are the splits and the classes lie below.
+    """
+    if images is not None:
+        raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
+    files = sorted(_walk(path))
+    parts = [file.split("/") for file in files]
+    tops = {part[0] for part in parts if len(part) > 1}
+    if not tops:
+        raise TrilabelError(f"{path}: no sub-folder with images, one a class, is in this folder")
+    splits: dict[str, NDArray[np.int64]] = {}
+    if all(top.lower() in _SPLIT_NAMES for top in tops) and any(len(part) > 2 for part in parts):
+        of = np.array([split_name(part[0]) if len(part) > 1 else "" for part in parts])
+        splits = {str(name): np.flatnonzero(of == name) for name in dict.fromkeys(of) if name}
+        parts = [part[1:] if len(part) > 1 else part for part in parts]
+    notes = ["images have the class of their folder; every other class is unknown"]
+    return _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
+
+
+def _dataset(
+    root: Path, files: list[str], folders: list[str], splits: dict[str, NDArray[np.int64]], notes: list[str]
+) -> Dataset:
+    classes = sorted(set(folders) - {""})
+    column = {name: number for number, name in enumerate(classes)}
+    columns = np.array([column.get(name, -1) for name in folders], np.int64)
+    rows = np.flatnonzero(columns >= 0)
+    loose = len(files) - len(rows)
+    if loose:
+        notes.append(f"{loose} images lie in no class folder: nothing is known of them")
+    labels = Labels.from_entries(rows, columns[rows], np.ones(len(rows), np.int8), classes, files)
+    return Dataset(labels.ids, RootedPaths(root, labels.ids), labels, splits, notes=tuple(notes))
