@@ -353,7 +353,7 @@ def test_resuming_a_finished_run_changes_nothing(small_scenes: Dataset, quick: C
 
 def test_existing_folder_is_not_overwritten(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
     run = train(small_scenes, replace(quick, epochs=1), tmp_path / "run")
-    with pytest.raises(TrilabelError, match="exists.*--resume or --overwrite"):
+    with pytest.raises(TrilabelError, match=r"exists.*--resume or --overwrite"):
         train(small_scenes, quick, run.folder)
     train(small_scenes, replace(quick, epochs=1), run.folder, overwrite=True)
     (tmp_path / "photos").mkdir()
@@ -399,7 +399,7 @@ def test_validation_without_a_positive(
 
 
 def test_unknown_metric_to_choose_by(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match="no validation metric 'map'.*mAP"):
+    with pytest.raises(TrilabelError, match=r"no validation metric 'map'.*mAP"):
         train(small_scenes, replace(quick, select="map"), tmp_path / "run")
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,7 +17,9 @@ def create_optimiser(
 
     Each group keeps its multiple as "scale", so that a schedule only has to know the base rate.
     """
-    listed = [{"params": params, "lr": lr * scale, "scale": scale} for params, scale in groups if params]
+    listed: list[dict[str, Any]] = [
+        {"params": params, "lr": lr * scale, "scale": scale} for params, scale in groups if params
+    ]
     # One kernel for all weights; on the CPU the plain loop is as fast.
     fused = all(parameter.is_cuda for group in listed for parameter in group["params"]) or None
     match config.optimiser:

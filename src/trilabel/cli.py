@@ -1,0 +1,522 @@
+"""The command line: nothing but arguments. Each command imports what it needs when it runs, so that help is instant.
+
+Results go to standard output, progress and remarks to standard error. Exit codes: 0 done, 1 failed with one line,
+2 wrong usage, 130 stopped by Ctrl-C.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import tyro
+
+from trilabel.config import Config
+from trilabel.errors import TrilabelError
+from trilabel.show import percent, print_inspection, print_json, print_metrics, print_table
+
+if TYPE_CHECKING:
+    from trilabel.data import Dataset
+
+
+class UsageError(Exception):
+    """The arguments do not go together; exit code 2."""
+
+
+class Command(Protocol):
+    """A command's arguments; calling it runs the command."""
+
+    def __call__(self) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """How to read a data set; the same for every command."""
+
+    format: str | None = None
+    """How to read the data: csv, folder or voc; none: find out."""
+    images: str | None = None
+    """Folder that the paths in a table start from; none: the table's own."""
+    splits: tuple[str, ...] = ()
+    """NAME=FILE (image ids, one a line) or NAME=SHARE (drawn from train), such as val=val.txt test=0.2."""
+    values: Literal["auto", "binary", "signed"] = "auto"
+    """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are no classes."""
+    delimiter: str | None = None
+    """What separates the cells of a table; none: by the ending of its name."""
+    conflict: Literal["error", "unknown", "majority"] = "error"
+    """What becomes of a label that a table gives both as present and as absent."""
+    difficult: Literal["unknown", "absent", "present"] = "unknown"
+    """What a PASCAL VOC class is in an image where all its objects are marked difficult."""
+    year: int | None = None
+    """Which PASCAL VOC, where there are several."""
+
+    def options(self) -> dict[str, Any]:
+        """What differs from the default, for `data.read` and for the run folder."""
+        chosen = {f.name: getattr(self, f.name) for f in fields(Source)}
+        return {name: value for name, value in chosen.items() if value != getattr(Source, name)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """Shows what missing labels cost, and what methods win back, on scenes drawn by code. About three minutes.
+
+    Example: trilabel demo --out demo-run
+    """
+
+    out: Path = Path("demo-run")
+    """Folder for run folders, numbers and plot. A demo that is there already is replaced."""
+    seed: int = 0
+    """Of scenes, hidden labels and training."""
+    json: bool = False
+    """Print the results as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.demo import run_demo
+
+        cells = run_demo(self.out, self.seed)
+        if self.json:
+            return print_json([vars(cell) for cell in cells])
+        rows = [
+            [cell.labels, f"{cell.known:,}", cell.method, percent(cell.mAP), percent(cell.found), cell.run or "—"]
+            for cell in cells
+        ]
+        print_table(["labels", "known", "method", "test mAP %", "holes: presents found %", "run folder"], rows)
+        for cell in cells:
+            if cell.reason:
+                print(f"— {cell.labels}: {cell.reason}")
+        print(f"\nplot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
+        return print(f"try next: trilabel evaluate {cells[0].run} scenes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataInspect(Source):
+    """Says what is known: shares, counts per class and image, classes that occur together, and what to watch out for.
+
+    Example: trilabel data inspect labels.csv --images photos
+    """
+
+    data: tyro.conf.Positional[str]
+    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes"."""
+    split: str = "all"
+    """Only this split."""
+    json: bool = False
+    """Print everything as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.data.inspect import inspect
+
+        found = inspect(read_data(self.data, self.options()), self.split)
+        print_json(found) if self.json else print_inspection(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSimulate(Source):
+    """Hides labels of a data set as the papers do, and writes the table that is left.
+
+    Example: trilabel data simulate VOCdevkit single-positive --out single.csv
+    """
+
+    data: tyro.conf.Positional[str]
+    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or a table of scenes."""
+    setting: tyro.conf.Positional[str]
+    """keep-share=0.1, keep-share-per-image=0.1, dense-share=0.1, per-class=0.5, noisy=0.05, noisy-plus,
+    single-positive, or single-positive=2,3 (two presents and three absents an image)."""
+    out: Path
+    """The table to write."""
+    seed: int | None = None
+    """Of the draw; none: the setting's own (0, or 1200 for single-positive as published)."""
+    split: str = "train"
+    """Hide labels of this split only ("all": everywhere)."""
+    layout: Literal["wide", "long"] = "wide"
+    """A column a class, or a row a label."""
+    overwrite: bool = False
+    """Replace the table if it exists."""
+    json: bool = False
+    """Print the summary as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel import simulate
+        from trilabel.data.csv_table import write
+
+        if self.out.exists() and not self.overwrite:
+            raise TrilabelError(f"{self.out}: this file exists; choose another, or say --overwrite")
+        dataset = read_data(self.data, self.options())
+        rows = dataset.rows_of(self.split)
+        labels = simulate.apply_to_rows(dataset.labels, rows, self.setting, self.seed)
+        write(dataset.with_labels(labels), self.out, layout=self.layout)
+        before, after = dataset.labels[rows], labels[rows]
+        summary = {
+            "table": str(self.out),
+            "images": len(rows),
+            "known_before": before.known,
+            "known_after": after.known,
+        }
+        if self.json:
+            return print_json(summary)
+        return print(
+            f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
+            f"({after.known_share:.2%} of all known)"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Config, Source):
+    """Trains a classifier on labels with holes and writes a run folder.
+
+    Example: trilabel train labels.csv --images photos --out runs/first
+    On photographs: trilabel train labels.csv --recipe fine-tune --weights resnet50.safetensors
+    After a stop: trilabel train --resume runs/first
+    """
+
+    data: tyro.conf.Positional[str] = ""
+    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes" (drawn by code)."""
+    out: Path | None = None
+    """The run folder; none: runs/DATA-RECIPE."""
+    recipe: str = "small"
+    """Where the settings below start from (see `trilabel recipes`)."""
+    set: tuple[str, ...] = ()
+    """Settings of the method: NAME=VALUE … (see `trilabel methods`)."""
+    hide: str | None = None
+    """Hide training labels first, to see what it costs: keep-share=0.1, single-positive, … (see `data simulate`)."""
+    hide_seed: int | None = None
+    """Of the draw of hidden labels; none: the setting's own."""
+    resume: Path | None = None
+    """Go on with the run in this folder; it remembers its data and settings."""
+    overwrite: bool = False
+    """Replace the run folder if it exists."""
+    json: bool = False
+    """Print the result as JSON."""
+    settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
+
+    def __call__(self) -> None:
+        from trilabel.engine import train
+        from trilabel.run_folder import RunFolder
+
+        if bool(self.data) == (self.resume is not None):
+            raise UsageError("give either data to train on, or --resume and a run folder")
+        if self.resume is not None:
+            about = RunFolder(self.resume).read()
+            source, config, out = about["source"], about["config"], self.resume
+            if not source:
+                raise TrilabelError(
+                    f"{self.resume}: this run was started from Python; resume it with trilabel.train(…, resume=True)"
+                )
+        else:
+            settings = {**self.settings, **dict(name_and_value("--set", text) for text in self.set)}
+            chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | {"settings": settings}
+            source = {
+                "data": str(Path(self.data).absolute()) if Path(self.data).exists() else self.data,
+                **self.options(),
+            }
+            source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
+            config, out = Config(**chosen), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
+        dataset = read_source(source, config)
+        run = train(dataset, config, out, resume=self.resume is not None, overwrite=self.overwrite, source=source)
+        if self.json:
+            return print_json({"run": str(run.folder), "best": run.best, "epochs": len(run.history)})
+        print_metrics(run.metrics, f"best epoch: {run.best.get('epoch')} of {len(run.history)}, on validation")
+        return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(Source):
+    """Scores a run's best model on a split, over its known labels.
+
+    Example: trilabel evaluate runs/first labels.csv --images photos --split test
+    """
+
+    run: tyro.conf.Positional[Path]
+    """The run folder."""
+    data: tyro.conf.Positional[str] = ""
+    """The data to score on; none: what the run was trained on, with nothing hidden."""
+    split: str = "test"
+    """The split to score."""
+    threshold: float = 0.5
+    """Probability from which a class counts as predicted (F1 and the like; mAP needs none)."""
+    common_classes: bool = False
+    """Score only classes that data and model share."""
+    per_class: bool = False
+    """Also list the average precision of each class."""
+    broken: Literal["stop", "skip"] = "stop"
+    """What a missing or broken image does."""
+    device: str = "auto"
+    json: bool = False
+    """Print all metrics as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.predict import load
+        from trilabel.run_folder import RunFolder
+
+        source = {"data": self.data, **self.options()} if self.data else dict(RunFolder(self.run).read()["source"])
+        if not source:
+            raise UsageError("this run does not know its data (it was started from Python); name it")
+        dataset = read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+        model = load(self.run, self.device)
+        result = model.evaluate(dataset, self.split, self.threshold, self.common_classes, broken=self.broken)
+        if self.json:
+            return print_json(result)
+        print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
+        if self.per_class:
+            kept = [name for name in dataset.classes if name not in result["left_out_classes"]]
+            rows = [[name, percent(value)] for name, value in zip(kept, result["per_class_ap"], strict=True)]
+            print_table(["class", "AP %"], rows)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Predicts the classes of images, to a table (.csv) or records (.json).
+
+    Example: trilabel predict runs/first photos --out predictions.csv
+    """
+
+    run: tyro.conf.Positional[Path]
+    """The run folder."""
+    images: tyro.conf.Positional[tuple[str, ...]]
+    """A folder (searched with its sub-folders), or image files."""
+    out: Path | None = None
+    """Where to write: .csv or .json; none: a line an image on standard output."""
+    threshold: float = 0.5
+    """Probability from which a class is listed as present."""
+    broken: Literal["stop", "skip"] = "stop"
+    """What a missing or broken image does."""
+    batch_size: int = 64
+    workers: int | None = None
+    device: str = "auto"
+    overwrite: bool = False
+    """Replace the file if it exists."""
+    json: bool = False
+    """Print the records as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.console import warn
+        from trilabel.data.folder import find_images
+        from trilabel.predict import load
+
+        if not self.images:
+            raise UsageError("name a folder of images, or image files")
+        if self.out is not None and self.out.suffix not in (".csv", ".json"):
+            raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
+        if self.out is not None and self.out.exists() and not self.overwrite:
+            raise TrilabelError(f"{self.out}: this file exists; choose another, or say --overwrite")
+        files = [file for given in self.images for file in find_images(given)]
+        found = load(self.run, self.device).predict(files, self.batch_size, self.workers, self.broken)
+        if found.left_out:
+            warn(f"{len(found.left_out)} images left out; the first: {found.left_out[0]}")
+        if self.out is not None:
+            found.to_csv(self.out) if self.out.suffix == ".csv" else found.to_json(self.out, self.threshold)
+        if self.json:
+            return print_json(found.to_records(self.threshold))
+        if self.out is not None:
+            return print(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
+        for record in found.to_records(self.threshold):
+            classes = "  ".join(f"{name} {record['scores'][name]:.2f}" for name in record["present"])
+            print(f"{record['image']}\t{classes or '(none)'}")
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Methods:
+    """Lists the methods: what each does, the labels it is for, what it costs, and its settings.
+
+    Example: trilabel methods
+    """
+
+    json: bool = False
+    """Print as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.methods import METHODS
+
+        listed = [
+            {
+                "method": name,
+                "what": kind.summary,
+                "labels": kind.suits,
+                "cost": kind.cost,
+                "settings": {f.name: f.default for f in fields(kind.Settings)},
+            }
+            for name, kind in METHODS.items()
+        ]
+        if self.json:
+            return print_json(listed)
+        shown = [{**row, "settings": " ".join(f"{k}={v}" for k, v in row["settings"].items())} for row in listed]  # type: ignore[attr-defined]
+        return print_table(list(shown[0]), [list(row.values()) for row in shown])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipes:
+    """Lists the recipes: full settings under a name, and where they come from.
+
+    Example: trilabel recipes
+    """
+
+    json: bool = False
+    """Print as JSON, with all settings."""
+
+    def __call__(self) -> None:
+        from trilabel.recipes import RECIPES
+
+        if self.json:
+            return print_json({name: recipe().to_json() for name, recipe in RECIPES.items()})
+        return print_table(["recipe", "what"], [[name, recipe.__doc__ or ""] for name, recipe in RECIPES.items()])
+
+
+COMMANDS: dict[str, type[Any]] = {
+    "demo": Demo,
+    "data inspect": DataInspect,
+    "data simulate": DataSimulate,
+    "train": Train,
+    "evaluate": Evaluate,
+    "predict": Predict,
+    "methods": Methods,
+    "recipes": Recipes,
+}
+
+
+# ---- reading
+
+
+def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
+    """A data set by path, or the embedded scenes by name."""
+    from trilabel import data as readers
+    from trilabel.console import say
+
+    if data == "scenes" and not Path(data).exists():
+        return readers.scenes()
+    splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
+    dataset = readers.read(data, **{**options, "splits": {name: _number(what) for name, what in splits.items()}})
+    for note in dataset.notes:
+        say(f"{data}: {note}")
+    return dataset
+
+
+def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
+    """The data set of a run, with the training labels hidden that the run hides."""
+    from trilabel import simulate
+    from trilabel.plan import split_for_training
+
+    options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
+    dataset = read_data(source["data"], options)
+    if "hide" not in source:
+        return dataset
+    _, rows, _ = split_for_training(dataset, config)
+    return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
+
+
+def name_and_value(option: str, text: str) -> tuple[str, str]:
+    """NAME=VALUE as a pair."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"{option} {text}: write NAME=VALUE")
+    return name, value
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# ---- finding the command
+
+
+def overview() -> str:
+    """The text of `trilabel --help`."""
+    lines = [f"  {name:<15} {(kind.__doc__ or '').splitlines()[0]}" for name, kind in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: trilabel COMMAND … [--help] [--debug]",
+            "",
+            "Train multi-label image classifiers when most labels are unknown.",
+            "Every label is present, absent or unknown.",
+            "",
+            *lines,
+            "",
+            "Example: trilabel demo",
+            "Options and an example of a command: trilabel COMMAND --help",
+        ]
+    )
+
+
+def find_command(arguments: list[str]) -> tuple[str, list[str]]:
+    """(command, its arguments)."""
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if name in COMMANDS:
+            return name, arguments[words:]
+    if arguments and any(name.startswith(arguments[0] + " ") for name in COMMANDS):
+        parts = [name.split()[1] for name in COMMANDS if name.startswith(arguments[0] + " ")]
+        raise UsageError(
+            f"trilabel {arguments[0]}: which one? {' | '.join(parts)} (trilabel {arguments[0]} {parts[0]} --help)"
+        )
+    raise UsageError(f"no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}")
+
+
+def parse(name: str, arguments: list[str]) -> Command:
+    """The command with its arguments; `train` takes its defaults from the recipe that is named."""
+    kind, default = COMMANDS[name], None
+    if kind is Train:
+        from trilabel.recipes import resolve
+
+        recipe = recipe_named(arguments)
+        default = Train(recipe=recipe, **{f.name: getattr(resolve(recipe), f.name) for f in fields(Config)})
+    options: dict[str, Any] = {} if default is None else {"default": default}
+    command: Command = tyro.cli(kind, args=arguments, prog=f"trilabel {name}", **options)
+    return command
+
+
+def recipe_named(arguments: list[str]) -> str:
+    """The value of --recipe, looked up before parsing because it decides the defaults."""
+    for position, argument in enumerate(arguments):
+        if argument.startswith("--recipe="):
+            return argument.partition("=")[2]
+        if argument == "--recipe" and position + 1 < len(arguments):
+            return arguments[position + 1]
+    return "small"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and gives its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        from trilabel import __version__
+
+        print(__version__)
+        return 0
+    try:
+        parse(*find_command(arguments))()
+    except UsageError as error:
+        print(f"trilabel: {error}", file=sys.stderr)
+        return 2
+    except TrilabelError as error:
+        if debug:
+            raise
+        print(f"trilabel: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("trilabel: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        first = (str(error).strip().splitlines() or [""])[0]
+        print(f"trilabel: {type(error).__name__}: {first} (run again with --debug for the traceback)", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""What is known of a data set, in numbers and in advice."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from trilabel.data.dataset import Dataset
+from trilabel.labels import Labels
+
+_MOST_PAIRS = 10
+_FEW_PRESENTS = 10
+
+
+def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
+    """A summary that prints as JSON: sizes, shares, counts per class and image, pairs of classes, warnings."""
+    labels = dataset.labels if split == "all" else dataset.labels[dataset.rows_of(split)]
+    images, classes = labels.shape
+    present, absent = labels.counts_per_class()
+    per_image_present, per_image_absent = labels.counts_per_image()
+    return {
+        "images": images,
+        "classes": classes,
+        "known": labels.known,
+        "known_share": labels.known_share,
+        "presents": int(present.sum()),
+        "absents": int(absent.sum()),
+        "splits": {name: len(rows) for name, rows in dataset.splits.items()},
+        "boxes": 0 if dataset.boxes is None else len(dataset.boxes.image),
+        "notes": list(dataset.notes),
+        "per_class": [
+            {"class": name, "present": int(yes), "absent": int(no), "unknown": images - int(yes) - int(no)}
+            for name, yes, no in zip(labels.classes, present, absent, strict=True)
+        ],
+        "per_image": {"present": _spread(per_image_present), "absent": _spread(per_image_absent)},
+        "images_without_known_label": int((per_image_present + per_image_absent == 0).sum()),
+        "classes_without_present": [name for name, yes in zip(labels.classes, present, strict=True) if not yes],
+        "classes_without_absent": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
+        "often_together": often_together(labels),
+        "warnings": advice(labels),
+    }
+
+
+def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
+    if not len(counts):
+        return {"least": 0, "mean": 0.0, "most": 0}
+    return {"least": int(counts.min()), "mean": float(counts.mean()), "most": int(counts.max())}
+
+
+def often_together(labels: Labels, most: int = _MOST_PAIRS) -> list[dict[str, Any]]:
+    """The pairs of classes that are known to be present together most often."""
+    pairs = sp.coo_array(sp.triu(labels.co_occurrence(), k=1))
+    order = np.argsort(-pairs.data, kind="stable")[:most]
+    return [
+        {
+            "classes": [labels.classes[int(pairs.row[place])], labels.classes[int(pairs.col[place])]],
+            "images": int(pairs.data[place]),
+        }
+        for place in order
+    ]
+
+
+def advice(labels: Labels) -> list[str]:
+    """What will go wrong with these labels, and what to do about it."""
+    present, absent = labels.counts_per_class()
+    silent = int((np.diff(labels.csr.indptr) == 0).sum())
+    found = []
+    if not labels.known:
+        return ["no label is known: nothing can be learned; label at least some images"]
+    if not absent.any():
+        found.append(
+            "no label is known to be absent: methods that use known labels alone would call everything present; "
+            "use one made for presents only, such as assume-negative"
+        )
+    elif without := int(((absent == 0) & (present > 0)).sum()):
+        found.append(f"{without} classes have no known absent: known-only will call them present everywhere")
+    if not present.any():
+        found.append("no label is known to be present: there is nothing to recognise")
+    elif without := int((present == 0).sum()):
+        found.append(
+            f"{without} classes have no known present: they cannot be learned or scored; label some, or drop them"
+        )
+    if few := int(((present > 0) & (present < _FEW_PRESENTS)).sum()):
+        found.append(f"{few} classes have fewer than {_FEW_PRESENTS} known presents: expect poor scores for them")
+    if silent:
+        found.append(f"{silent} images have no known label: known-only learns nothing from them")
+    return found

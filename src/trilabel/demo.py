@@ -1,0 +1,109 @@
+"""The demo: what missing labels cost, and what a method that knows of them wins back, on scenes drawn by code."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trilabel import simulate
+from trilabel.config import Config
+from trilabel.console import say
+from trilabel.data import Dataset, scenes
+from trilabel.engine import train
+from trilabel.errors import TrilabelError
+from trilabel.files import write_text
+from trilabel.methods import check_method
+from trilabel.predict import load
+from trilabel.recipes import small
+from trilabel.report import plots
+
+SETTINGS = {"all labels": None, "10 % of labels": "keep-share=0.1", "one positive an image": "single-positive"}
+METHODS: dict[str, dict[str, Any]] = {
+    "known-only": {"method": "known-only"},
+    "assume-negative": {"method": "assume-negative"},
+    "weak assume-negative": {"method": "assume-negative", "settings": {"weight": None}},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result of the demo."""
+
+    labels: str
+    method: str
+    known: int
+    mAP: float | None  # on the test scenes, all of whose labels are known
+    found: float | None  # share of the hidden presents among the most likely hidden labels, as many as there are
+    run: str
+    reason: str = ""  # why there is no result
+
+
+def run_demo(out: Path, seed: int = 0, epochs: int | None = None) -> list[Cell]:
+    """Trains every method in every label setting; writes run folders, demo.json and demo.png under `out`."""
+    say("drawing scenes …")
+    full, begun = scenes(seed=seed), time.monotonic()
+    cells: list[Cell] = []
+    recipe = small() if epochs is None else replace(small(), epochs=epochs)
+    for cell in _cells(full, replace(recipe, seed=seed), out):
+        cells.append(cell)
+        words = f"mAP {100 * cell.mAP:.1f}" if cell.mAP is not None else cell.reason
+        say(f"[{time.monotonic() - begun:4.0f} s] {cell.labels}, {cell.method}: {words}")
+    write_text(out / "demo.json", json.dumps([vars(cell) for cell in cells], indent=1))
+    plots.save(picture(cells), out / "demo.png")
+    return cells
+
+
+def _cells(full: Dataset, recipe: Config, out: Path) -> Iterator[Cell]:
+    rows = full.rows_of("train")
+    for setting, hide in SETTINGS.items():
+        partial = full
+        if hide is not None:
+            partial = full.with_labels(simulate.apply_to_rows(full.labels, rows, hide, None))
+        known = partial.labels[rows].known
+        for name, changes in METHODS.items():
+            if hide is None and name != "known-only":
+                continue  # with nothing unknown, assuming changes nothing
+            folder = out / f"{setting} {name}".replace(" % ", "-percent-").replace(" ", "-")
+            config = replace(recipe, **changes)
+            try:
+                check_method(config.method, config.settings, partial.labels[rows])
+            except TrilabelError as error:
+                yield Cell(setting, name, known, None, None, "", str(error))
+                continue
+            train(partial, config, folder, overwrite=True)
+            model = load(folder)
+            found = hidden_presents_found(full, partial, model.score_rows(full, rows)[0].numpy()) if hide else None
+            yield Cell(setting, name, known, float(model.evaluate(full, "test")["mAP"]), found, str(folder))
+
+
+def hidden_presents_found(full: Dataset, partial: Dataset, scores: np.ndarray[Any, Any]) -> float:
+    """Of H hidden presents among the training labels, the share that is among the H hidden labels scored highest.
+
+    Scores are made comparable between classes by nothing at all: this is what filling in the holes by score gives.
+    """
+    rows = full.rows_of("train")
+    hidden = partial.labels[rows].to_signed() == 0
+    truth = full.labels[rows].to_signed()[hidden] > 0
+    best = np.argsort(-scores[hidden], kind="stable")[: truth.sum()]
+    return float(truth[best].mean())
+
+
+def picture(cells: list[Cell]) -> Any:
+    """Bars of test mAP: a group a label setting, a bar a method, a dashed line for all labels."""
+    by_place = {(cell.labels, cell.method): cell for cell in cells}
+    groups = [f"{name}\n({_known(cells, name):,} known)" for name in SETTINGS]
+
+    def value(setting: str, method: str) -> float | None:
+        cell = by_place.get((setting, method))
+        return None if cell is None or cell.mAP is None else 100 * cell.mAP
+
+    series = {method: [value(setting, method) for setting in SETTINGS] for method in METHODS}
+    return plots.bars(groups, series, "What missing labels cost", "test mAP (%)", value("all labels", "known-only"))
+
+
+def _known(cells: list[Cell], setting: str) -> int:
+    return next(cell.known for cell in cells if cell.labels == setting)

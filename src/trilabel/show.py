@@ -1,0 +1,66 @@
+"""Results for a person or a program, on standard output."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def percent(value: float | None) -> str:
+    """A share as per cent with one decimal; a dash where there is none."""
+    return "—" if value is None else f"{100 * value:.1f}"
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on standard output, as wide as it needs where that is no terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*heads, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(str(cell).replace("[", "\\[") for cell in row))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def print_metrics(result: Mapping[str, Any], title: str) -> None:
+    """The metrics that people look at first."""
+    print(title)
+    names = ("mAP", "CP", "CR", "CF1", "OP", "OR", "OF1", "exact_match")
+    shown = [name for name in names if name in result]
+    if shown:
+        print_table([f"{name} %" for name in shown], [[percent(result[name]) for name in shown]])
+    if result.get("classes_without_ap"):
+        print(f"{result['classes_without_ap']} classes have no known present here and are left out of mAP")
+
+
+def print_inspection(found: Mapping[str, Any]) -> None:
+    """What `data inspect` found, for a person."""
+    print(
+        f"{found['images']:,} images × {found['classes']:,} classes: {found['known']:,} labels known "
+        f"({found['known_share']:.2%}), {found['presents']:,} present, {found['absents']:,} absent"
+    )
+    for kind, spread in found["per_image"].items():
+        print(f"{kind} an image: {spread['least']} to {spread['most']}, {spread['mean']:.2f} on average")
+    if found["splits"]:
+        print("splits: " + ", ".join(f"{name} {count:,}" for name, count in found["splits"].items()))
+    if found["boxes"]:
+        print(f"boxes: {found['boxes']:,}")
+    print()
+    classes = sorted(found["per_class"], key=lambda row: -row["present"])
+    shown = classes if len(classes) <= 60 else [*classes[:30], *classes[-30:]]
+    rows = [[row["class"], *(f"{row[kind]:,}" for kind in ("present", "absent", "unknown"))] for row in shown]
+    print_table(["class", "present", "absent", "unknown"], rows)
+    if len(shown) < len(classes):
+        print(f"(the {len(classes) - len(shown):,} classes between the 30 most and 30 least frequent: --json)")
+    if found["often_together"]:
+        print("\nmost often present together:")
+        print_table(
+            ["classes", "images"], [[" + ".join(p["classes"]), f"{p['images']:,}"] for p in found["often_together"]]
+        )
+    for warning in found["warnings"]:
+        print(f"\nwarning: {warning}")
