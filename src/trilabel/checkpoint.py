@@ -39,7 +39,9 @@ def load_state(path: str | Path) -> dict[str, Any]:
 
 
 def _state(file: Any) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads((file.metadata() or {})["state"])
+    state = json.loads((file.metadata() or {})["state"])
+    if not isinstance(state, dict):
+        raise ValueError("its state is no dictionary")
     return state
 
 

@@ -302,8 +302,9 @@ class Predict:
             raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
         if self.out is not None and self.out.exists() and not self.overwrite:
             raise TrilabelError(f"{self.out}: this file exists; choose another, or say --overwrite")
+        model = load(self.run, self.device)
         files = [file for given in self.images for file in find_images(given)]
-        found = load(self.run, self.device).predict(files, self.batch_size, self.workers, self.broken)
+        found = model.predict(files, self.batch_size, self.workers, self.broken)
         if found.left_out:
             warn(f"{len(found.left_out)} images left out; the first: {found.left_out[0]}")
         if self.out is not None:

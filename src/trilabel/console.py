@@ -21,14 +21,29 @@ class Advance(Protocol):
     def __call__(self, count: int = 1, words: str = "") -> None: ...
 
 
+_muted = False
+
+
 def say(message: str) -> None:
     """One line on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    if not _muted:
+        print(message, file=sys.stderr, flush=True)
 
 
 def warn(message: str) -> None:
     """One line on standard error that stands out."""
-    say(f"warning: {message}")
+    print(f"warning: {message}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Keeps `say` quiet inside: for a command that does many things of which each would report."""
+    global _muted
+    before, _muted = _muted, True
+    try:
+        yield
+    finally:
+        _muted = before
 
 
 def some(names: list[str], most: int = 3) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from trilabel import simulate
 from trilabel.config import Config
-from trilabel.console import say
+from trilabel.console import muted, say
 from trilabel.data import Dataset, scenes
 from trilabel.engine import train
 from trilabel.errors import TrilabelError
@@ -74,7 +74,8 @@ def _cells(full: Dataset, recipe: Config, out: Path) -> Iterator[Cell]:
             except TrilabelError as error:
                 yield Cell(setting, name, known, None, None, "", str(error))
                 continue
-            train(partial, config, folder, overwrite=True)
+            with muted():
+                train(partial, config, folder, overwrite=True)
             model = load(folder)
             found = hidden_presents_found(full, partial, model.score_rows(full, rows)[0].numpy()) if hide else None
             yield Cell(setting, name, known, float(model.evaluate(full, "test")["mAP"]), found, str(folder))

@@ -4,6 +4,7 @@ All randomness is drawn from (seed, stage, epoch, step), so a run that was kille
 one that was not, and no generator state has to be saved.
 """
 
+import logging
 import os
 import signal
 import time
@@ -38,6 +39,8 @@ from trilabel.run_folder import Run, RunFolder
 from trilabel.scoring import score
 from trilabel.signals import stop_signals
 from trilabel.state import Progress, State
+
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
 
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
 _MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
@@ -146,10 +149,8 @@ class Training:
     def _open(self, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
         """The images of these rows, and the rows that are left when troubled images are left out."""
         config, size, device = self.config, self.model.backbone.image_size, self.fabric.device
-        images = dataset.images[torch.from_numpy(rows)] if dataset.images is not None else None
-        paths = [dataset.paths[row] for row in rows.tolist()] if dataset.paths is not None else None
         opened, trouble = open_images(
-            images, paths, size, device, config.cache, config.workers, config.broken, self.shown
+            *dataset.images_of(rows), size, device, config.cache, config.workers, config.broken, self.shown
         )
         if trouble and self.shown:
             warn(f"{len(trouble)} of {len(rows)} images left out; the first: {trouble[0][1]}")
@@ -191,6 +192,9 @@ class Training:
         with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order), self.shown) as advance:
             advance(now.step)
             for drawn in images.batches(order[now.step :], skip_broken=config.broken == "skip"):
+                if not len(drawn.positions):  # every image of it was broken
+                    now.step += 1
+                    continue
                 done = (now.epoch - 1) * len(order) + now.step
                 lr = learning_rate(config, stage.lr, done, len(order), stage.epochs)
                 for group in state.optimiser.param_groups:
@@ -307,7 +311,9 @@ class Training:
         self.model.eval()
         chunks, parts = in_order(len(images), 2 * self.config.batch_size), []
         with progress("computing features", len(images), self.shown) as advance:
-            for drawn in images.batches(chunks):
+            for drawn in images.batches(chunks, skip_broken=True):
+                for _, message in drawn.failed:
+                    raise TrilabelError(f"{message}; the linear stage needs every image: replace it or take it out")
                 with self.fabric.autocast():
                     parts.append(self.model.head.summarise(self.model.backbone(self._prepare(drawn.images))).float())
                 advance(len(drawn.positions))
@@ -325,6 +331,8 @@ class Training:
                 f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} (learning rate {lr:.2g}; "
                 f"images {ids}): lower --lr or set --clip-gradient; {self.folder.last} is from before that"
             )
+        if not self.state.sums:
+            raise TrilabelError("none of the training images could be read")
         return f"loss {float(self.state.sums['loss']) / now.step:.4f}"
 
     def _value(self, record: dict[str, Any]) -> float:

@@ -41,7 +41,7 @@ def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArr
     """(data set, rows to learn from, rows that choose the epoch), with a share set apart where config.val says so."""
     name = config.val
     if name == "auto":
-        name = "val" if "val" in dataset.splits else str(_AUTO_SHARE)
+        name = "val" if len(dataset.splits.get("val", ())) else str(_AUTO_SHARE)
     if name == "none":
         train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
     else:
@@ -49,6 +49,8 @@ def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArr
             dataset = dataset.with_split_off("held-out", share, config.train_split, _SPLIT_SEED)
             name = "held-out"
         train, val = dataset.rows_of(config.train_split), dataset.rows_of(name)
+        if not len(val):
+            raise TrilabelError(f"validation split {name!r} has no images to choose an epoch by; name another, or none")
     if not len(train):
         raise TrilabelError(f"split {config.train_split!r} has no images to learn from")
     if both := len(np.intersect1d(train, val)):

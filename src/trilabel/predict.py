@@ -13,7 +13,7 @@ from torch import Tensor
 
 from trilabel import checkpoint, metrics
 from trilabel.data.dataset import Dataset
-from trilabel.data.folder import RootedPaths, find_images
+from trilabel.data.folder import find_images
 from trilabel.data.images import ImageSource, Trouble, open_images, resized
 from trilabel.data.views import Views
 from trilabel.errors import TrilabelError
@@ -83,25 +83,17 @@ class Model:
 
         Arrays: N×H×W×3 or N×3×H×W, uint8 or float in [0, 1]; or a list of H×W×3 arrays of any sizes.
         """
-        ids, paths, arrays = self._named(images)
-        source, trouble = open_images(arrays, paths, self.image_size, self.device, "none", workers, broken)
+        images = find_images(images) if isinstance(images, str | Path) else images
+        if isinstance(images, Sequence) and images and isinstance(images[0], str | Path):
+            arrays, ids = None, [str(path) for path in images]
+        else:
+            arrays = arrays_to_images(images, self.image_size)
+            ids = [str(position) for position in range(len(arrays))]
+        source, trouble = open_images(arrays, ids, self.image_size, self.device, "none", workers, broken)
         logits, failed = self._score(source, batch_size, broken == "skip", "predicting")
         logits, places = _without(logits, np.arange(len(ids)), trouble, failed)
         messages = tuple(message for _, message in [*trouble, *failed])
         return Predictions([ids[place] for place in places], self.classes, logits.sigmoid().numpy(), messages)
-
-    def _named(self, images: Any) -> tuple[list[str], Sequence[str] | None, Tensor | None]:
-        """(ids, paths or None, arrays or None) of what `predict` was given."""
-        if isinstance(images, str | Path) and Path(images).is_dir():
-            ids = find_images(images)
-            return ids, RootedPaths(images, ids), None
-        if isinstance(images, str | Path):
-            images = [images]
-        if isinstance(images, Sequence) and images and isinstance(images[0], str | Path):
-            paths = [str(path) for path in images]
-            return paths, paths, None
-        arrays = arrays_to_images(images, self.image_size)
-        return [str(position) for position in range(len(arrays))], None, arrays
 
     def evaluate(
         self,
@@ -148,8 +140,7 @@ class Model:
         broken: Literal["stop", "skip"] = "stop",
     ) -> tuple[Tensor, NDArray[np.int64]]:
         """(logits, rows): images × classes for these rows of a data set, less those that could not be read."""
-        images = dataset.images[torch.from_numpy(rows)] if dataset.images is not None else None
-        paths = [dataset.paths[row] for row in rows.tolist()] if dataset.paths is not None else None
+        images, paths = dataset.images_of(rows)
         source, trouble = open_images(images, paths, self.image_size, self.device, "none", workers, broken)
         logits, failed = self._score(source, batch_size, broken == "skip", "scoring")
         return _without(logits, rows, trouble, failed)
@@ -199,7 +190,8 @@ def arrays_to_images(images: Any, size: int, first: int = 0) -> Tensor:
 
 def _array(image: Any, place: int) -> NDArray[Any]:
     try:
-        array = np.ascontiguousarray(image)  # torch takes no mirrored views, such as BGR turned to RGB
+        # torch takes no mirrored views, such as BGR turned to RGB, and warns of what cannot be written to
+        array: NDArray[Any] = np.require(image, requirements=["C", "W"])
     except (TypeError, ValueError) as error:
         raise TrilabelError(f"image array {place}: not an array ({error})") from error
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:

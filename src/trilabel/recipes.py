@@ -13,7 +13,15 @@ from trilabel.errors import TrilabelError
 
 def small() -> Config:
     """A tiny network on 64-pixel images: minutes on a CPU, no weights needed."""
-    return Config(epochs=12, batch_size=32, lr=3e-3, optimiser="adamw", weight_decay=1e-3, lr_schedule="one-cycle")
+    return Config(
+        epochs=12,
+        batch_size=32,
+        lr=4e-3,
+        optimiser="adamw",
+        weight_decay=1e-3,
+        lr_schedule="one-cycle",
+        channels_last=True,
+    )
 
 
 def fine_tune() -> Config:

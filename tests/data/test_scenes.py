@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.scenes import CLASSES, Canvas, Dice, Pen, Scenes, draw, scenes
+from trilabel.data.scene_things import CLASSES, Canvas, Dice, Pen
+from trilabel.data.scenes import Scenes, draw, scenes
 from trilabel.errors import TrilabelError
 from trilabel.models.tiny import TinyNet
 

@@ -70,6 +70,14 @@ class Dataset:
             raise TrilabelError(f"no split named {split!r} in this data set (it has: {known}, and always all)")
         return self.splits[split]
 
+    def images_of(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor | None, Sequence[str] | None]:
+        """(images in memory, paths) of these rows; one of the two is None."""
+        if self.images is not None:
+            return self.images[torch.from_numpy(rows)], None
+        paths = self.paths or ()
+        take = getattr(paths, "take", None)  # millions of paths are picked without making strings of them
+        return None, take(rows) if take else [paths[row] for row in rows.tolist()]
+
     def with_labels(self, labels: Labels) -> "Dataset":
         """The same images with other labels (for example some of them hidden); what was known becomes the truth."""
         return replace(self, labels=labels, truth=self.truth or self.labels)

@@ -20,7 +20,8 @@ METHODS: dict[str, type[Method]] = {
 
 def create_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Method:
     """The method `name` for training images with these labels; refuses labels that it cannot learn from."""
-    return METHODS[name](check_method(name, settings, labels), labels)
+    chosen = check_method(name, settings, labels)
+    return METHODS[name](chosen, labels)
 
 
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from trilabel.files import replacing
 
@@ -29,11 +30,12 @@ def bars(
     figure = Figure(figsize=(1.6 + 2.2 * len(groups), 4.2))
     axes: Any = figure.subplots()
     width = 0.8 / max(1, len(series))
-    for number, (name, values) in enumerate(series.items()):
-        places = [place + (number - (len(series) - 1) / 2) * width for place in range(len(groups))]
-        drawn = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
-        shapes = axes.bar([p for p, _ in drawn], [v for _, v in drawn], width * 0.92, label=name, color=COLOURS[number])
-        axes.bar_label(shapes, fmt="%.1f", padding=2, fontsize=9)
+    for place in range(len(groups)):
+        there = [(number, values[place]) for number, values in enumerate(series.values()) if values[place] is not None]
+        for position, (number, value) in enumerate(there):
+            shift = (position - (len(there) - 1) / 2) * width
+            shape = axes.bar([place + shift], [value], width * 0.92, color=COLOURS[number])
+            axes.bar_label(shape, fmt="%.1f", padding=2, fontsize=9)
     if reference is not None:
         axes.axhline(reference, color="#555555", linestyle="--", linewidth=1, zorder=0)
     axes.set_xticks(range(len(groups)), groups)
@@ -41,5 +43,6 @@ def bars(
     axes.set_title(title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(y=0.12)
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend = [Patch(color=COLOURS[number], label=name) for number, name in enumerate(series)]
+    axes.legend(handles=legend, frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

@@ -1,0 +1,74 @@
+"""Scores and labels as the metrics take them in: checked, of one shape, as tensors or stored sparse."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+
+_SPARSE_BELOW = 0.1  # known share under which stored labels are read one by one rather than unpacked
+
+
+class HasSigned(Protocol):
+    """A label matrix that can be written out as int8 N×C of +1/−1/0; `trilabel.Labels` is one."""
+
+    def to_signed(self) -> NDArray[np.int8]: ...
+
+
+Matrix: TypeAlias = NDArray[Any] | Tensor
+LabelMatrix: TypeAlias = Matrix | HasSigned
+Truth: TypeAlias = Tensor | sp.csr_array  # int8 +1/−1/0, or the known ones stored
+
+
+def checked(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = None) -> tuple[Tensor, Truth]:
+    """Scores N×C without NaN and the labels that belong to them, dense ones on the device of the scores."""
+    table = tensor(scores)
+    if table.ndim != 2 or not table.is_floating_point():
+        raise TrilabelError(f"scores are {table.dtype} of shape {tuple(table.shape)}; give floats, images × classes")
+    if names is not None and len(names) != table.shape[1]:
+        raise TrilabelError(f"{len(names)} class names for scores of {table.shape[1]} classes; give one name a class")
+    if table.numel() and bool(torch.isnan(table.max())):  # a maximum with NaN in it is NaN, and needs no memory
+        row = int(torch.isnan(table.amax(dim=1)).nonzero()[0])
+        column = int(torch.isnan(table[row]).nonzero()[0])
+        named = names if names is not None else getattr(labels, "classes", None)
+        name = f" ({named[column]!r})" if named is not None else ""
+        raise TrilabelError(f"the score of image row {row}, class {column}{name} is NaN; check what produced it")
+    truth = _truth(labels)
+    if tuple(truth.shape) != tuple(table.shape):
+        raise TrilabelError(
+            f"scores are {tuple(table.shape)}, labels {tuple(truth.shape)}; rows and classes must agree"
+        )
+    return table, truth.to(table.device) if isinstance(truth, Tensor) else truth
+
+
+def tensor(array: Matrix) -> Tensor:
+    """The array as a tensor, without a copy where that is possible; never written to."""
+    if isinstance(array, Tensor):
+        return array.detach()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable.*")
+        return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def _truth(labels: LabelMatrix) -> Truth:
+    csr = getattr(labels, "csr", None)
+    if csr is not None:
+        sparse = csr.nnz < _SPARSE_BELOW * csr.shape[0] * csr.shape[1]
+        return csr if sparse else torch.from_numpy(csr.toarray())
+    signs = tensor(labels if isinstance(labels, np.ndarray | Tensor) else labels.to_signed())
+    if signs.dtype == torch.bool:
+        raise TrilabelError("true/false labels cannot say unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
+    if signs.numel():
+        low, high = signs.aminmax()
+        whole = not signs.is_floating_point() or bool((signs == signs.trunc()).all())
+        if not (bool(low >= -1) and bool(high <= 1) and whole):
+            bad = (signs != 0) & (signs != 1) & (signs != -1)
+            place = tuple(int(i) for i in bad.nonzero()[0])
+            raise TrilabelError(f"label value {signs[place].item()} at {place}: a label is +1, −1 or 0 (unknown)")
+    return signs.to(torch.int8)

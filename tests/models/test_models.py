@@ -1,0 +1,322 @@
+"""Feature maps, heads, and weights that are exactly those of the file or an error; nothing is ever downloaded."""
+
+import logging
+import pickle
+import socket
+
+import huggingface_hub
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file
+from timm.models import _builder
+from torch import nn
+
+from trilabel.errors import TrilabelError
+from trilabel.models import HeadOnly, create_backbone, create_model
+from trilabel.models.heads import HEADS, GapHead
+
+
+@pytest.fixture(autouse=True)
+def downloads(monkeypatch):
+    """No way out: every attempt to fetch something is noted and fails."""
+    attempts = []
+
+    def refuse(*args, **options):
+        attempts.append(args)
+        raise ConnectionError("no network in tests")
+
+    for name in ("load_state_dict_from_hf", "load_state_dict_from_url", "download_cached_file", "load_custom_from_hf"):
+        monkeypatch.setattr(_builder, name, refuse)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return attempts
+
+
+def random_network(name):
+    """A full timm network (with its classifier) in which every tensor is random, buffers too."""
+    torch.manual_seed(3)
+    network = timm.create_model(name).eval()
+    for value in network.state_dict().values():
+        if value.is_floating_point():
+            value.copy_(torch.rand(value.shape) * 0.2 + 0.01)
+    return network
+
+
+def saved(folder, name, file="weights.safetensors", dtype=torch.float32):
+    network = random_network(name)
+    state = {key: value.clone() for key, value in network.state_dict().items()}
+    state |= {key: value.to(dtype) for key, value in state.items() if value.is_floating_point()}
+    save_file(state, folder / file)
+    return network, str(folder / file)
+
+
+def images(size, count=2):
+    return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(0))
+
+
+# ---- heads
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_head_gives_the_same_logits_from_summary_and_classifier(head):
+    model = create_model("tiny", head, 5).eval()
+    batch = images(32)
+    with torch.no_grad():
+        full = model(batch, maps=True)
+        summary = model.head.summarise(model.backbone(batch))
+        alone = HeadOnly(model.head)(summary)
+        assert torch.equal(model(batch).logits, full.logits) and model(batch).maps is None
+    assert torch.equal(alone.logits, full.logits) and torch.equal(alone.features, full.features)
+    assert full.logits.shape == (2, 5) and full.features.shape == (2, 128) and full.maps.shape == (2, 5, 4, 4)
+    assert alone.maps is None
+
+
+def test_the_mean_of_the_gap_heads_maps_is_the_logit():
+    head = GapHead(7, 4)
+    feature_map = torch.randn(3, 7, 5, 6)
+    maps, logits = head.maps(feature_map), head(head.summarise(feature_map))
+    torch.testing.assert_close(maps.mean((2, 3)), logits)
+    weight, bias = head.linear.weight, head.linear.bias
+    for y in range(5):
+        for x in range(6):
+            torch.testing.assert_close(maps[:, :, y, x], feature_map[:, :, y, x] @ weight.T + bias)
+
+
+def test_maps_cannot_be_had_from_summaries():
+    with pytest.raises(TrilabelError, match="fine-tune"):
+        HeadOnly(GapHead(4, 2))(torch.zeros(1, 4), maps=True)
+
+
+def test_an_unknown_head_is_refused():
+    with pytest.raises(TrilabelError, match="no head named 'gip'; there are: gap"):
+        create_model("tiny", "gip", 3)
+
+
+# ---- backbones
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "shape"),
+    [
+        ("tiny", None, (128, 8, 8)),
+        ("tiny", 40, (128, 5, 5)),
+        ("test_resnet", None, (96, 5, 5)),
+        ("test_resnet", 96, (96, 3, 3)),
+        ("test_efficientnet", 64, (256, 2, 2)),
+        ("test_convnext", 64, (64, 2, 2)),
+        ("test_mambaout", 96, (64, 3, 3)),
+        ("test_vit", None, (64, 10, 10)),
+        ("test_vit", 96, (64, 6, 6)),
+        ("test_vit3", 64, (96, 4, 4)),
+    ],
+)
+def test_every_kind_of_backbone_gives_maps(name, size, shape, downloads):
+    backbone = create_backbone(name, image_size=size).eval()
+    with torch.no_grad():
+        feature_map = backbone(images(backbone.image_size))
+    assert feature_map.shape == (2, *shape) and backbone.features == shape[0] and feature_map.isfinite().all()
+    assert len(backbone.mean) == len(backbone.std) == 3 and backbone.image_size == (size or backbone.image_size)
+    assert not downloads
+
+
+def test_channels_last_networks_are_turned_round():
+    backbone = create_backbone("test_mambaout", image_size=96).eval()
+    with torch.no_grad():
+        raw, feature_map = backbone.network.forward_features(images(96)), backbone(images(96))
+    assert backbone.network.output_fmt == "NHWC" and raw.shape == (2, 3, 3, 64)
+    for y in range(3):
+        for x in range(3):
+            assert torch.equal(feature_map[:, :, y, x], raw[:, y, x])
+
+
+def test_tokens_are_laid_out_as_the_patches_were():
+    backbone = create_backbone("test_vit3", image_size=64).eval()
+    with torch.no_grad():
+        raw, feature_map = backbone.network.forward_features(images(64)), backbone(images(64))
+    skipped = backbone.network.num_prefix_tokens
+    assert raw.shape[1] == skipped + 16 and skipped > 0
+    for place in range(16):
+        assert torch.equal(feature_map[:, :, place // 4, place % 4], raw[:, skipped + place])
+
+
+def test_a_classifier_learns_from_images_of_a_size_it_was_not_made_for():
+    for name in ("test_resnet", "test_vit"):
+        model = create_model(name, "gap", 3, image_size=64)
+        model(images(64)).logits.sum().backward()
+        assert all(weight.grad is not None for weight in model.head.parameters())
+        assert any(weight.grad.abs().sum() > 0 for weight in model.backbone.parameters() if weight.grad is not None)
+
+
+def test_backbones_that_do_not_exist_or_do_not_fit_are_refused():
+    with pytest.raises(TrilabelError, match=r"no backbone named 'resnet5O' in timm; close ones: .*resnet50"):
+        create_backbone("resnet5O")
+    with pytest.raises(TrilabelError, match="no backbone named '' in timm"):
+        create_backbone("")
+    with pytest.raises(TrilabelError, match=r"patches of 16 pixels; 100 is no multiple"):
+        create_backbone("test_vit", image_size=100)
+    with pytest.raises(TrilabelError, match=r"'deit_tiny_distilled_patch16_224' cannot be made"):
+        create_backbone("deit_tiny_distilled_patch16_224")
+    with pytest.raises(TrilabelError, match=r"LevitDistilled gives no feature map .* choose another"):
+        create_backbone("levit_128s").eval()(images(224, 1))
+
+
+# ---- weights
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_vit", "test_efficientnet", "test_mambaout", "resnet18"])
+def test_weights_are_exactly_those_of_the_file(tmp_path, name, downloads):
+    network, file = saved(tmp_path, name)
+    for weights in (file, str(tmp_path)):
+        backbone = create_backbone(name, weights, 64 if name == "resnet18" else None).eval()
+        expected = network.state_dict()
+        for key, value in backbone.network.state_dict().items():
+            assert torch.equal(value, expected[key]), key
+        if name != "test_vit":  # its feature map leaves out the class token
+            with torch.no_grad():
+                batch = images(backbone.image_size)
+                raw = network.forward_features(batch)
+                assert torch.equal(backbone(batch), raw.permute(0, 3, 1, 2) if name == "test_mambaout" else raw)
+    assert not downloads
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_weights_become_full_precision(tmp_path, dtype):
+    network, file = saved(tmp_path, "test_resnet", dtype=dtype)
+    state = create_backbone("test_resnet", file).network.state_dict()
+    for key, value in state.items():
+        assert torch.equal(value, network.state_dict()[key].to(dtype).to(value.dtype)), key
+    assert state["conv1.0.weight"].dtype == torch.float32
+
+
+def test_a_file_without_a_classifier_is_as_good(tmp_path):
+    network = random_network("test_resnet")
+    state = {key: value for key, value in network.state_dict().items() if not key.startswith("fc.")}
+    save_file(state, tmp_path / "trunk.safetensors")
+    backbone = create_backbone("test_resnet", str(tmp_path / "trunk.safetensors"))
+    assert all(torch.equal(value, state[key]) for key, value in backbone.network.state_dict().items())
+
+
+def test_position_embeddings_follow_the_image_size(tmp_path):
+    network, file = saved(tmp_path, "test_vit")
+    backbone = create_backbone("test_vit", file, 96)
+    state = backbone.network.state_dict()
+    assert state["pos_embed"].shape[1] < network.state_dict()["pos_embed"].shape[1]
+    assert torch.equal(state["blocks.0.attn.qkv.weight"], network.state_dict()["blocks.0.attn.qkv.weight"])
+
+
+def test_networks_whose_own_weights_come_in_another_format_read_safetensors_too(tmp_path):
+    assert timm.get_pretrained_cfg("vit_tiny_patch16_224").custom_load
+    network, file = saved(tmp_path, "vit_tiny_patch16_224")
+    state = create_backbone("vit_tiny_patch16_224", file).network.state_dict()
+    assert all(torch.equal(value, network.state_dict()[key]) for key, value in state.items())
+
+
+def refused(name, weights):
+    """The message; one line that names the weights and no more on the log than that."""
+    with pytest.raises(TrilabelError) as caught:
+        create_backbone(name, str(weights))
+    message = str(caught.value)
+    assert "\n" not in message and str(weights) in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("of", "into"),
+    [
+        ("test_resnet", "test_vit"),
+        ("test_vit", "test_resnet"),
+        ("test_resnet", "resnet18"),
+        ("resnet18", "resnet34"),
+        ("resnet34", "resnet18"),  # all that resnet18 wants is in there, and more
+        ("test_vit", "test_vit3"),
+    ],
+)
+def test_weights_of_another_backbone_are_refused(tmp_path, of, into, caplog):
+    _, file = saved(tmp_path, of)
+    with caplog.at_level(logging.WARNING):
+        assert f"do not fit backbone {into!r}" in refused(into, file)
+    assert not caplog.records, "the error says it all"
+
+
+def test_what_is_no_weights_file_is_refused(tmp_path):
+    strange = tmp_path / "strange.safetensors"
+    save_file({"a": torch.zeros(3)}, strange)
+    assert "do not fit backbone" in refused("test_resnet", strange)
+    _, file = saved(tmp_path, "test_resnet", "good.safetensors")
+    whole = (tmp_path / "good.safetensors").read_bytes()
+    for number, data in enumerate((b"", b"rubbish" * 20, whole[:7], whole[:50], whole[:-1], whole[: len(whole) // 2])):
+        broken = tmp_path / f"{number}.safetensors"
+        broken.write_bytes(data)
+        assert "do not fit backbone" in refused("test_resnet", broken)
+    create_backbone("test_resnet", file)
+
+
+def test_missing_pickled_and_ambiguous_weights_are_refused(tmp_path):
+    assert "no such weights file" in refused("test_resnet", tmp_path / "missing.safetensors")
+    assert "found 0" in refused("test_resnet", tmp_path)
+    for suffix in (".pth", ".bin", ".pt"):
+        torch.save({"a": torch.zeros(1)}, tmp_path / f"old{suffix}")
+        assert "only .safetensors weights are read" in refused("test_resnet", tmp_path / f"old{suffix}")
+    for file in ("a.safetensors", "b.safetensors"):
+        saved(tmp_path, "test_resnet", file)
+    assert "found 2" in refused("test_resnet", tmp_path)
+
+
+def test_a_pickle_in_disguise_is_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "boom"), "w"))
+
+    disguised = tmp_path / "weights.safetensors"
+    disguised.write_bytes(pickle.dumps(Bomb()))
+    refused("test_resnet", disguised)
+    assert not (tmp_path / "boom").exists()
+
+
+def test_tiny_has_no_weights():
+    with pytest.raises(TrilabelError, match="the tiny network has no pretrained weights"):
+        create_backbone("tiny", "hub")
+
+
+def test_only_hub_downloads_and_says_when_it_cannot(downloads):
+    for name in ("test_resnet", "test_vit"):
+        create_backbone(name)
+    assert not downloads
+    with pytest.raises(TrilabelError, match=r"weights from the hub; .*no network in tests"):
+        create_backbone("test_resnet", "hub")
+    assert downloads
+
+
+def test_watching_leaves_torch_as_it_was(tmp_path):
+    before = nn.Module.load_state_dict
+    refused("test_resnet", tmp_path / "missing.safetensors")
+    create_backbone("test_resnet", saved(tmp_path, "test_resnet")[1])
+    with pytest.raises(TrilabelError):
+        create_backbone("test_vit", str(tmp_path))
+    assert nn.Module.load_state_dict is before
+
+
+# ---- the original ResNet
+
+
+def test_v1_strides_in_the_first_convolution(tmp_path):
+    _, file = saved(tmp_path, "resnet26")
+    new, old = (create_backbone(name, file, 64).eval() for name in ("resnet26", "resnet26-v1"))
+    for stage in ("layer2", "layer3", "layer4"):
+        first, *others = getattr(old.network, stage)
+        assert first.conv1.stride == (2, 2) and first.conv2.stride == (1, 1)
+        assert first.conv1.kernel_size == (1, 1) and first.conv2.kernel_size == (3, 3)
+        assert all(block.conv1.stride == block.conv2.stride == (1, 1) for block in others)
+    assert old.network.layer1[0].conv1.stride == (1, 1)
+    with torch.no_grad():
+        one, two = new(images(64)), old(images(64))
+    assert one.shape == two.shape == (2, 2048, 2, 2) and not torch.allclose(one, two)
+    assert all(map(torch.equal, new.state_dict().values(), old.state_dict().values()))
+
+
+@pytest.mark.parametrize("name", ["resnet18-v1", "test_vit-v1", "test_efficientnet-v1"])
+def test_v1_of_anything_else_is_refused(name):
+    with pytest.raises(TrilabelError, match="-v1 is for timm's bottleneck ResNets"):
+        create_backbone(name)

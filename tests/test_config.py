@@ -1,0 +1,147 @@
+"""Configurations survive JSON, refuse what makes no sense, and read settings given as text."""
+
+import json
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+
+import pytest
+
+from trilabel.config import Config, settings_of
+from trilabel.errors import TrilabelError
+from trilabel.methods import METHODS
+from trilabel.recipes import RECIPES
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_comes_back_from_json(recipe):
+    config = RECIPES[recipe]()
+    text = json.dumps(config.to_json())
+    assert Config.from_json(json.loads(text)) == config
+
+
+def test_settings_and_changed_values_come_back_from_json():
+    config = Config(
+        method="x", settings={"a": 1.5, "b": None, "c": "text", "d": True}, lr=3e-7, patience=3, compile=True
+    )
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert set(config.to_json()) == {each.name for each in fields(Config)}
+
+
+def test_names_of_another_version_are_refused():
+    with pytest.raises(TrilabelError, match="unknown settings colour, size: written by another version"):
+        Config.from_json({"size": 3, "colour": "red", "epochs": 2})
+    assert Config.from_json({}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("epochs", [0, -1]),
+        ("linear_epochs", [0]),
+        ("batch_size", [0, -8]),
+        ("accumulate", [0]),
+        ("lr", [0, -1e-3, float("nan"), float("inf")]),
+        ("linear_lr", [0, -1]),
+        ("head_lr_scale", [-1]),
+        ("lr_step_epochs", [0]),
+        ("lr_step_factor", [0, -0.1]),
+        ("clip_gradient", [0, -1]),
+        ("image_size", [0, -64]),
+        ("patience", [0, -1]),
+        ("devices", [0]),
+        ("workers", [-1]),
+        ("weight_decay", [-0.1, float("nan")]),
+        ("momentum", [-0.1]),
+        ("seed", [-1]),
+        ("save_minutes", [-1]),
+        ("crop", [0, -0.1, 1.1, float("nan")]),
+        ("ema", [-0.1, 1, 1.5, float("nan")]),
+        ("cache", ["disk", "", None]),
+        ("broken", ["ignore"]),
+        ("plan", ["finetune"]),
+        ("optimiser", ["adamW", "lion"]),
+        ("lr_schedule", ["linear"]),
+        ("precision", ["16", 32]),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(name, values):
+    for value in values:
+        with pytest.raises(TrilabelError, match=f"^{name} ") as caught:
+            Config(**{name: value})
+        assert str(value) in str(caught.value) and "\n" not in str(caught.value)
+        with pytest.raises(TrilabelError):
+            replace(Config(), **{name: value})
+
+
+def test_choices_are_named_when_one_is_wrong():
+    with pytest.raises(TrilabelError, match="plan is fine-tune, linear, linear-then-fine-tune; not 'finetune'"):
+        Config(plan="finetune")
+
+
+def test_the_outermost_sensible_values_are_taken():
+    Config(crop=1.0, ema=0.0, workers=0, weight_decay=0, momentum=0, epochs=1, image_size=None, patience=1, seed=0)
+
+
+def test_a_configuration_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        Config().epochs = 3
+
+
+# ---- settings of methods
+
+
+@dataclass(frozen=True)
+class Example:
+    share: float = 0.5
+    count: int = 3
+    on: bool = True
+    kind: str = "plain"
+    weight: float | None = 1.0
+    limit: float | None = None
+    name: str | None = None
+
+
+def test_text_is_read_as_the_type_of_the_setting():
+    text = {"share": "0.25", "count": "7", "on": "False", "kind": "none", "weight": "2", "limit": "1e-3"}
+    assert settings_of(Example, text, "m") == Example(0.25, 7, False, "none", 2.0, 0.001)
+    assert settings_of(Example, {"on": "TRUE"}, "m").on is True
+    assert settings_of(Example, {"share": "1"}, "m").share == 1.0
+
+
+def test_none_is_read_where_a_setting_may_be_none():
+    for name in ("weight", "limit", "name"):
+        for text in ("none", "None", None):
+            assert getattr(settings_of(Example, {name: text}, "m"), name) is None
+    for name in ("share", "count", "on"):
+        with pytest.raises(TrilabelError, match=f"setting '{name}' of method 'm'"):
+            settings_of(Example, {name: "none"}, "m")
+
+
+def test_values_that_are_no_text_stay_what_they_are():
+    values = {"share": 1, "count": 2, "on": False, "kind": "x", "weight": None}
+    assert settings_of(Example, values, "m") == Example(1, 2, False, "x", None)
+    assert settings_of(Example, {}, "m") == Example()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("share", "half", "setting 'share' of method 'm' is a number, not 'half'"),
+        ("count", "2.5", "setting 'count' of method 'm' is a whole number, not '2.5'"),
+        ("on", "yes", "setting 'on' of method 'm' is true or false, not 'yes'"),
+        ("weight", "heavy", "setting 'weight' of method 'm' is a number, not 'heavy'"),
+        ("wait", "1", "method 'm' has no setting 'wait'; it has: share, count, on, kind, weight, limit, name"),
+    ],
+)
+def test_text_that_cannot_be_read_is_refused(name, value, says):
+    with pytest.raises(TrilabelError) as caught:
+        settings_of(Example, {name: value}, "m")
+    assert str(caught.value) == says
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_settings_of_every_method_can_be_given_as_text(method):
+    kind = METHODS[method].Settings
+    text = {each.name: str(each.default) for each in fields(kind)}
+    assert settings_of(kind, text, method) == kind()
+    with pytest.raises(TrilabelError, match=f"method '{method}' has no setting 'colour'"):
+        settings_of(kind, {"colour": 1}, method)

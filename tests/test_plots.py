@@ -1,0 +1,27 @@
+"""Plots: what is drawn, read back from the figure."""
+
+from pathlib import Path
+
+from matplotlib.colors import to_hex
+from PIL import Image
+
+from trilabel.report import plots
+
+
+def test_bars_have_the_heights_and_colours_of_their_series(tmp_path: Path) -> None:
+    figure = plots.bars(["all", "some"], {"one": [80.0, None], "two": [None, 60.5]}, "title", "mAP", reference=80.0)
+    axes = figure.axes[0]
+    drawn = [
+        (round(bar.get_x() + bar.get_width() / 2, 6), bar.get_height(), bar.get_facecolor()) for bar in axes.patches
+    ]
+    assert [(x, height) for x, height, _ in drawn] == [(0, 80.0), (1, 60.5)]  # a lone bar stands in the middle
+    legend = axes.get_legend()
+    colours = {
+        text.get_text(): patch.get_facecolor() for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
+    }
+    assert to_hex(colours["one"]) == to_hex(drawn[0][2]).lower()
+    assert to_hex(colours["two"]) == to_hex(drawn[1][2]).lower()
+    plots.save(figure, tmp_path / "bars.png")
+    with Image.open(tmp_path / "bars.png") as picture:
+        assert picture.size[0] > 500
+    assert [file.name for file in tmp_path.iterdir()] == ["bars.png"]

@@ -1,0 +1,45 @@
+"""A pool of two gloo processes, and what tests let them do; imports little, because both processes import it anew."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from trilabel import metrics
+
+
+@contextmanager
+def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
+    """Gives run(work, argument): both processes call work(argument), and their two answers come back in any order."""
+    context = torch.multiprocessing.get_context("spawn")
+    ranks = context.SimpleQueue()
+    for rank in range(2):
+        ranks.put(rank)
+    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
+        # One task each: a process that has one waits in it for the other process.
+        yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=60)
+
+
+def _join(store: str, ranks: Any) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=ranks.get(), world_size=2)
+
+
+def all_gather(tensor: torch.Tensor) -> torch.Tensor:
+    parts = [torch.empty_like(tensor) for _ in range(2)]
+    dist.all_gather(parts, tensor)
+    return torch.stack(parts)
+
+
+def gather_scores(shares: tuple[list[int], list[int]]) -> list[list[float]]:
+    """Process 0 scores its share of 11 images −1 −1, process 1 image i as i, i + 0.5; what each has in the end."""
+    metrics._CUDA_BLOCK = 6  # so that a share is sent in several pieces
+    mine = torch.tensor(shares[dist.get_rank()], dtype=torch.long)
+    scores = torch.stack((mine, mine + 0.5), dim=1) if dist.get_rank() else torch.full((len(mine), 2), -1.0)
+    accumulator = metrics.Accumulator(11, 2)
+    accumulator.add(mine, scores)
+    accumulator.gather(all_gather)
+    return accumulator.scores().tolist()
