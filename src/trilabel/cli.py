@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import tyro
 
@@ -98,7 +98,7 @@ class DataInspect(Source):
     Example: trilabel data inspect labels.csv --images photos
     """
 
-    data: tyro.conf.Positional[str]
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
     """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes"."""
     split: str = "all"
     """Only this split."""
@@ -119,9 +119,9 @@ class DataSimulate(Source):
     Example: trilabel data simulate VOCdevkit single-positive --out single.csv
     """
 
-    data: tyro.conf.Positional[str]
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
     """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or a table of scenes."""
-    setting: tyro.conf.Positional[str]
+    setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")]
     """keep-share=0.1, keep-share-per-image=0.1, dense-share=0.1, per-class=0.5, noisy=0.05, noisy-plus,
     single-positive, or single-positive=2,3 (two presents and three absents an image)."""
     out: Path
@@ -167,11 +167,13 @@ class Train(Config, Source):
     """Trains a classifier on labels with holes and writes a run folder.
 
     Example: trilabel train labels.csv --images photos --out runs/first
+
     On photographs: trilabel train labels.csv --recipe fine-tune --weights resnet50.safetensors
+
     After a stop: trilabel train --resume runs/first
     """
 
-    data: tyro.conf.Positional[str] = ""
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = ""
     """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes" (drawn by code)."""
     out: Path | None = None
     """The run folder; none: runs/DATA-RECIPE."""
@@ -228,9 +230,9 @@ class Evaluate(Source):
     Example: trilabel evaluate runs/first labels.csv --images photos --split test
     """
 
-    run: tyro.conf.Positional[Path]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run folder."""
-    data: tyro.conf.Positional[str] = ""
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = ""
     """The data to score on; none: what the run was trained on, with nothing hidden."""
     split: str = "test"
     """The split to score."""
@@ -273,9 +275,9 @@ class Predict:
     Example: trilabel predict runs/first photos --out predictions.csv
     """
 
-    run: tyro.conf.Positional[Path]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run folder."""
-    images: tyro.conf.Positional[tuple[str, ...]]
+    images: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="IMAGES …")]
     """A folder (searched with its sub-folders), or image files."""
     out: Path | None = None
     """Where to write: .csv or .json; none: a line an image on standard output."""
