@@ -25,7 +25,7 @@ _CUDA_BLOCK = 2**23  # labels ranked at a time, about 0.7 GB on the device
 
 
 def widen(scores: Tensor) -> Tensor:
-    """The same values as float32, or float64 where they are: half precision has no NumPy type or no fast sort."""
+    """The same values as float32, or as float64 where they are: NumPy does not know bfloat16."""
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
@@ -53,12 +53,20 @@ def per_class(scores: Tensor, truth: Tensor | sp.csr_array) -> tuple[Array, Arra
 
 
 def _dense_columns(scores: Tensor, truth: Tensor, start: int, stop: int) -> Iterator[tuple[Array, Array]]:
-    """Known scores and their signs, class by class; transposed first, so that a class lies in one piece."""
-    values = np.ascontiguousarray(widen(scores[:, start:stop]).numpy().T)
-    signs = np.ascontiguousarray(truth[:, start:stop].cpu().numpy().T)
+    """Known scores and their signs, class by class."""
+    values = _turned(widen(scores[:, start:stop]).numpy())
+    signs = _turned(truth[:, start:stop].cpu().numpy())
     for value, sign in zip(values, signs, strict=True):
         known = sign != 0
         yield (value, sign) if known.all() else (value[known], sign[known])
+
+
+def _turned(table: Array) -> Array:
+    """The transpose, with each row in one piece; in parts that the cache holds until all their columns are read."""
+    turned = np.empty(table.shape[::-1], table.dtype)
+    for start in range(0, len(table), 8192):
+        turned[:, start : start + 8192] = table[start : start + 8192].T
+    return turned
 
 
 def _sparse_columns(scores: Tensor, truth: sp.csc_array, start: int, stop: int) -> Iterator[tuple[Array, Array]]:
@@ -69,41 +77,54 @@ def _sparse_columns(scores: Tensor, truth: sp.csc_array, start: int, stop: int) 
 
 
 def _one_class(values: Array, signs: Array) -> tuple[float, float]:
-    positives = np.sort(values[signs > 0])
+    positives = np.sort(values.compress(signs > 0))
     total = len(positives)
     if total == 0:
         return np.nan, np.nan
-    first = np.flatnonzero(np.concatenate(([True], positives[1:] != positives[:-1])))
+    bounds = np.flatnonzero(np.concatenate(([True], positives[1:] != positives[:-1], [True])))
+    first, tied = bounds[:-1], bounds[1:] - bounds[:-1]
     precision = (total - first) / _count_at_least(values, positives[first])
-    share = np.diff(first, append=total) / total
-    return float((share * precision).sum()), float((share * np.maximum.accumulate(precision)).sum())
+    return float(tied @ precision) / total, float(tied @ np.maximum.accumulate(precision)) / total
 
 
 def _count_at_least(values: Array, steps: Array) -> Array:
     """How many of the values [n] are >= each of the steps [M], which rise strictly.
 
     The last line says it all, and a sort is as fast as this gets where NumPy sorts well. On some CPUs it sorts four
-    times slower, so the values are placed between the steps by a table of equal cells instead: a value starts at the
-    first step of its cell and moves up past the few steps there that it reaches. Exact, because a rounded linear
-    function still never decreases. Where too many steps crowd one cell, or are infinite, the sort does it.
+    times slower, so the values are placed between the steps by a table of equal cells instead. In a cell without a
+    step the number of steps below is known; elsewhere a value moves up past the steps that it reaches. Exact, because
+    a rounded linear function still never decreases. Where many steps crowd one cell, or are infinite, the sort does it.
     """
-    values = values.compress(values >= steps[0])
-    cells, low, high = 4 * len(steps), float(steps[0]), float(steps[-1])
+    low, high, cells = float(steps[0]), float(steps[-1]), 8 * len(steps)
     if 1e-30 < high - low < 1e30:  # neither this nor its inverse overflows in float32
         scale = cells / (high - low)
-        steps_in_cell = np.bincount(((steps - low) * scale).astype(np.intp), minlength=cells + 2)
+        steps_in_cell = np.bincount(_cells(steps, low, high, scale), minlength=cells + 3)
         most = int(steps_in_cell.max())
         if most <= 8:
-            place = np.minimum(values, high)
-            place -= low
-            place *= scale
-            rank = (np.cumsum(steps_in_cell) - steps_in_cell).take(place.astype(np.intp))
+            cell = _cells(values, low, high, scale)
+            rank = (np.cumsum(steps_in_cell) - steps_in_cell).take(cell)
             beyond = np.append(steps, np.asarray(np.nan, steps.dtype))  # nothing reaches the step after the last
-            for _ in range(most):
-                rank += values >= beyond.take(rank)
+            near = np.flatnonzero(steps_in_cell.astype(bool).take(cell))
+            if 4 * len(near) > len(values):  # ties: most values are equal to a step
+                for _ in range(most):
+                    rank += values >= beyond.take(rank)
+            else:
+                close, rank_of_close = values.take(near), rank.take(near)
+                for _ in range(most):
+                    rank_of_close += close >= beyond.take(rank_of_close)
+                rank[near] = rank_of_close
             counts: Array = np.bincount(rank, minlength=len(steps) + 1)[:0:-1].cumsum()[::-1]
             return counts
     return len(values) - np.sort(values).searchsorted(steps)
+
+
+def _cells(values: Array, low: float, high: float, scale: float) -> Array:
+    """The cell of each value; the first one is for what lies below all steps, the last for what lies above."""
+    floor = low - 1 / scale
+    place = np.clip(values, floor, high)
+    place -= floor
+    place *= scale
+    return place.astype(np.intp)
 
 
 def _on_cuda(scores: Tensor, truth: Tensor | sp.csc_array) -> tuple[Array, Array]:
@@ -114,7 +135,7 @@ def _on_cuda(scores: Tensor, truth: Tensor | sp.csc_array) -> tuple[Array, Array
         signs = truth[:, start : start + width]
         if not isinstance(signs, Tensor):
             signs = torch.from_numpy(signs.toarray())
-        results.append(rank_together(scores[:, start : start + width].T, signs.to(scores.device).T))
+        results.append(rank_together(scores[:, start : start + width].T.contiguous(), signs.to(scores.device).T))
     ap, interpolated = torch.cat(results, dim=1).cpu().numpy()
     return ap, interpolated
 

@@ -41,7 +41,7 @@ class Views:
         if self.flip:
             images = mirrored(images, draw)
         if self.crop < 1:
-            images = cropped(images, self.crop, draw).round().clamp(0, 255).to(torch.uint8)
+            images = _to_uint8(cropped(images, self.crop, draw))
         return erased(self._normalise(randomly_changed(images, draw)), draw)
 
     def _normalise(self, images: Tensor) -> Tensor:
@@ -103,41 +103,59 @@ def randomly_changed(images: Tensor, draw: torch.Generator) -> Tensor:
     return images
 
 
-def _affine(
-    angle: float = 0.0, x: float = 0.0, y: float = 0.0, shear: tuple[float, float] = (0.0, 0.0)
-) -> Callable[[Tensor], Tensor]:
+def _moved(*matrix: float) -> Callable[[Tensor], Tensor]:
+    """Each new pixel (x, y) in [−1, 1] is taken from matrix · (x, y, 1), row by row; outside is the mean colour."""
+
     def change(images: Tensor) -> Tensor:
-        height, width = images.shape[-2:]
-        shift = [round(x * width), round(y * height)]
-        moved: Tensor = V.affine(
-            images, angle=angle, translate=shift, scale=1.0, shear=list(shear), fill=[124, 116, 104]
-        )
-        return moved
+        grid = F.affine_grid(_matrix(matrix, images.device).expand(len(images), 2, 3), list(images.shape), False)
+        colour = _per_channel((0.485, 0.456, 0.406), images.device)
+        return _to_uint8(F.grid_sample(images - colour, grid, align_corners=False) + colour)
 
     return change
 
 
-# RandAugment's operations at magnitude 9 of 30, signed ones once each way.
+@lru_cache
+def _matrix(values: tuple[float, ...], device: torch.device) -> Tensor:
+    return torch.tensor(values, device=device).view(1, 2, 3)
+
+
+def _sharpened(factor: float) -> Callable[[Tensor], Tensor]:
+    """Away from (factor > 1) or towards the image smoothed over 3×3 pixels, the middle one counting five times."""
+
+    def change(images: Tensor) -> Tensor:
+        sharp = images.float()
+        smooth = (9 * F.avg_pool2d(sharp, 3, 1, 1, count_include_pad=False) + 4 * sharp) / 13
+        return _to_uint8(smooth.lerp(sharp, factor))
+
+    return change
+
+
+def _to_uint8(images: Tensor) -> Tensor:
+    return images.round().clamp(0, 255).to(torch.uint8)
+
+
+# RandAugment's operations at magnitude 9 of 30, signed ones once each way. None of them waits for the device, which
+# is why torchvision's moves and sharpening are not among them.
 OPERATIONS: tuple[Callable[[Tensor], Tensor], ...] = (
     lambda images: images,
-    _affine(angle=9.0),
-    _affine(angle=-9.0),
-    _affine(x=0.14),
-    _affine(x=-0.14),
-    _affine(y=0.14),
-    _affine(y=-0.14),
-    _affine(shear=(5.2, 0.0)),
-    _affine(shear=(-5.2, 0.0)),
-    _affine(shear=(0.0, 5.2)),
-    _affine(shear=(0.0, -5.2)),
+    _moved(0.988, -0.156, 0, 0.156, 0.988, 0),  # turned by 9°
+    _moved(0.988, 0.156, 0, -0.156, 0.988, 0),
+    _moved(1, 0, 0.28, 0, 1, 0),  # shifted by 14 %
+    _moved(1, 0, -0.28, 0, 1, 0),
+    _moved(1, 0, 0, 0, 1, 0.28),
+    _moved(1, 0, 0, 0, 1, -0.28),
+    _moved(1, 0.09, 0, 0, 1, 0),  # sheared by 5°
+    _moved(1, -0.09, 0, 0, 1, 0),
+    _moved(1, 0, 0, 0.09, 1, 0),
+    _moved(1, 0, 0, -0.09, 1, 0),
     lambda images: V.adjust_brightness(images, 1.27),
     lambda images: V.adjust_brightness(images, 0.73),
     lambda images: V.adjust_saturation(images, 1.27),
     lambda images: V.adjust_saturation(images, 0.73),
     lambda images: V.adjust_contrast(images, 1.27),
     lambda images: V.adjust_contrast(images, 0.73),
-    lambda images: V.adjust_sharpness(images, 1.27),
-    lambda images: V.adjust_sharpness(images, 0.73),
+    _sharpened(1.27),
+    _sharpened(0.73),
     lambda images: V.posterize(images, 7),
     lambda images: V.solarize(images, 178.0),
     V.autocontrast,
