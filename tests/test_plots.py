@@ -9,13 +9,14 @@ from trilabel.report import plots
 
 
 def test_bars_have_the_heights_and_colours_of_their_series(tmp_path: Path) -> None:
-    figure = plots.bars(["all", "some"], {"one": [80.0, None], "two": [None, 60.5]}, "title", "mAP", reference=80.0)
-    axes = figure.axes[0]
+    panel = plots.Bars("title", "mAP", {"one": [80.0, None], "two": [None, 60.5]}, reference=80.0)
+    figure = plots.bars(["all", "some"], [panel, panel])
+    axes = figure.axes[1]
     drawn = [
         (round(bar.get_x() + bar.get_width() / 2, 6), bar.get_height(), bar.get_facecolor()) for bar in axes.patches
     ]
     assert [(x, height) for x, height, _ in drawn] == [(0, 80.0), (1, 60.5)]  # a lone bar stands in the middle
-    legend = axes.get_legend()
+    legend = figure.legends[0]
     colours = {
         text.get_text(): patch.get_facecolor() for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
     }

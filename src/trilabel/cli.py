@@ -80,13 +80,20 @@ class Demo:
         if self.json:
             return print_json([vars(cell) for cell in cells])
         rows = [
-            [cell.labels, f"{cell.known:,}", cell.method, percent(cell.mAP), percent(cell.found), cell.run or "—"]
+            [
+                cell.labels,
+                f"{cell.known:,}",
+                cell.method,
+                *map(percent, (cell.mAP, cell.CF1, cell.found)),
+                cell.run or "—",
+            ]
             for cell in cells
         ]
-        print_table(["labels", "known", "method", "test mAP %", "holes: presents found %", "run folder"], rows)
+        print_table(["labels", "known", "method", "test mAP %", "test CF1 %", "hidden found %", "run folder"], rows)
         for cell in cells:
             if cell.reason:
                 print(f"— {cell.labels}: {cell.reason}")
+        print("hidden found: of H hidden presents, the share among the H hidden training labels with the highest scores")
         print(f"\nplot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
         return print(f"try next: trilabel evaluate {cells[0].run} scenes")
 

@@ -41,7 +41,8 @@ class Cell:
     labels: str
     method: str
     known: int
-    mAP: float | None  # on the test scenes, all of whose labels are known
+    mAP: float | None  # on the test scenes, all of whose labels are known: are presents ranked above absents?
+    CF1: float | None  # there, too: are the right classes called present?
     found: float | None  # share of the hidden presents among the most likely hidden labels, as many as there are
     run: str
     reason: str = ""  # why there is no result
@@ -55,7 +56,7 @@ def run_demo(out: Path, seed: int = 0, epochs: int | None = None) -> list[Cell]:
     recipe = small() if epochs is None else replace(small(), epochs=epochs)
     for cell in _cells(full, replace(recipe, seed=seed), out):
         cells.append(cell)
-        words = f"mAP {100 * cell.mAP:.1f}" if cell.mAP is not None else cell.reason
+        words = cell.reason or f"mAP {100 * (cell.mAP or 0):.1f}, CF1 {100 * (cell.CF1 or 0):.1f}"
         say(f"[{time.monotonic() - begun:4.0f} s] {cell.labels}, {cell.method}: {words}")
     write_text(out / "demo.json", json.dumps([vars(cell) for cell in cells], indent=1))
     plots.save(picture(cells), out / "demo.png")
@@ -78,13 +79,14 @@ def _cells(full: Dataset, recipe: Config, out: Path) -> Iterator[Cell]:
             try:
                 check_method(config.method, config.settings, partial.labels[rows])
             except TrilabelError as error:
-                yield Cell(setting, name, known, None, None, "", str(error))
+                yield Cell(setting, name, known, None, None, None, "", str(error))
                 continue
             with muted():
                 train(partial, config, folder, overwrite=True)
             model = load(folder)
             found = hidden_presents_found(full, partial, model.score_rows(full, rows)[0].numpy()) if hide else None
-            yield Cell(setting, name, known, float(model.evaluate(full, "test")["mAP"]), found, str(folder))
+            scored = model.evaluate(full, "test")
+            yield Cell(setting, name, known, scored["mAP"], scored["CF1"], found, str(folder))
 
 
 def hidden_presents_found(full: Dataset, partial: Dataset, scores: np.ndarray[Any, Any]) -> float:
@@ -100,16 +102,20 @@ def hidden_presents_found(full: Dataset, partial: Dataset, scores: np.ndarray[An
 
 
 def picture(cells: list[Cell]) -> Any:
-    """Bars of test mAP: a group a label setting, a bar a method, a dashed line for all labels."""
+    """Bars of test mAP and CF1: a group a label setting, a bar a method, a dashed line for all labels."""
     by_place = {(cell.labels, cell.method): cell for cell in cells}
     groups = [f"{name}\n({_known(cells, name):,} known)" for name in SETTINGS]
 
-    def value(setting: str, method: str) -> float | None:
-        cell = by_place.get((setting, method))
-        return None if cell is None or cell.mAP is None else 100 * cell.mAP
+    def panel(title: str, metric: str) -> plots.Bars:
+        def value(setting: str, method: str) -> float | None:
+            share = getattr(by_place.get((setting, method)), metric, None)
+            return None if share is None else 100 * share
 
-    series = {method: [value(setting, method) for setting in SETTINGS] for method in METHODS}
-    return plots.bars(groups, series, "What missing labels cost", "test mAP (%)", value("all labels", "known-only"))
+        series = {method: [value(setting, method) for setting in SETTINGS] for method in METHODS}
+        return plots.Bars(title, f"test {metric} (%)", series, value("all labels", "known-only"))
+
+    ranked, called = panel("Are presents ranked above absents?", "mAP"), panel("Are presents called present?", "CF1")
+    return plots.bars(groups, [ranked, called])
 
 
 def _known(cells: list[Cell], setting: str) -> int:

@@ -1,6 +1,7 @@
 """Plots, drawn without a display."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +20,41 @@ def save(figure: Figure, path: str | Path) -> None:
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 
-def bars(
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[float | None]],
-    title: str,
-    unit: str,
-    reference: float | None = None,
-) -> Figure:
-    """Grouped bars: a group for each of `groups`, in it a bar a series (None: no bar). `reference` is a dashed line."""
-    figure = Figure(figsize=(1.6 + 2.2 * len(groups), 4.2))
-    axes: Any = figure.subplots()
-    width = 0.8 / max(1, len(series))
+@dataclass(frozen=True)
+class Bars:
+    """One panel of grouped bars: series[name][g] is the bar of `name` in group g (None: no bar)."""
+
+    title: str
+    unit: str
+    series: Mapping[str, Sequence[float | None]]
+    reference: float | None = None  # a dashed line
+
+
+def bars(groups: Sequence[str], panels: Sequence[Bars]) -> Figure:
+    """Panels of grouped bars side by side, with the same groups and the same series."""
+    figure = Figure(figsize=(0.6 + 2.0 * len(groups) * len(panels), 4.2))
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _draw_bars(axes, groups, panel)
+    legend = [Patch(color=COLOURS[number], label=name) for number, name in enumerate(panels[0].series)]
+    figure.legend(
+        handles=legend, frameon=False, fontsize=9, loc="lower center", ncols=len(legend), bbox_to_anchor=(0.5, -0.08)
+    )
+    return figure
+
+
+def _draw_bars(axes: Any, groups: Sequence[str], panel: Bars) -> None:
+    width = 0.8 / max(1, len(panel.series))
     for place in range(len(groups)):
-        there = [(number, values[place]) for number, values in enumerate(series.values()) if values[place] is not None]
+        bars = [(number, values[place]) for number, values in enumerate(panel.series.values())]
+        there = [(number, value) for number, value in bars if value is not None]
         for position, (number, value) in enumerate(there):
             shift = (position - (len(there) - 1) / 2) * width
             shape = axes.bar([place + shift], [value], width * 0.92, color=COLOURS[number])
-            axes.bar_label(shape, fmt="%.1f", padding=2, fontsize=9)
-    if reference is not None:
-        axes.axhline(reference, color="#555555", linestyle="--", linewidth=1, zorder=0)
-    axes.set_xticks(range(len(groups)), groups)
-    axes.set_ylabel(unit)
-    axes.set_title(title, loc="left", fontsize=11)
+            axes.bar_label(shape, fmt="%.1f", padding=2, fontsize=8)
+    if panel.reference is not None:
+        axes.axhline(panel.reference, color="#555555", linestyle="--", linewidth=1, zorder=0)
+    axes.set_xticks(range(len(groups)), groups, fontsize=9)
+    axes.set_ylabel(panel.unit)
+    axes.set_title(panel.title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(y=0.12)
-    legend = [Patch(color=COLOURS[number], label=name) for number, name in enumerate(series)]
-    axes.legend(handles=legend, frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
+    axes.set_ylim(0, 100)
