@@ -93,7 +93,7 @@ class Demo:
         for cell in cells:
             if cell.reason:
                 print(f"— {cell.labels}: {cell.reason}")
-        print("hidden found: of H hidden presents, the share among the H hidden training labels with the highest scores")
+        print("hidden found: of H hidden presents, the share among the H hidden training labels scored highest")
         print(f"\nplot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
         return print(f"try next: trilabel evaluate {cells[0].run} scenes")
 
