@@ -226,7 +226,10 @@ class Train(Config, Source):
         run = train(dataset, config, out, resume=self.resume is not None, overwrite=self.overwrite, source=source)
         if self.json:
             return print_json({"run": str(run.folder), "best": run.best, "epochs": len(run.history)})
-        print_metrics(run.metrics, f"best epoch: {run.best.get('epoch')} of {len(run.history)}, on validation")
+        if run.metrics:
+            print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {len(run.history)}, on validation")
+        else:
+            print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
         return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
 
 

@@ -63,7 +63,8 @@ def train(
     """
     config = resolve(recipe)
     if config.method == "auto":
-        config = replace(config, method=choose_method(dataset.labels[dataset.rows_of(config.train_split)]))
+        _, rows, _ = split_for_training(dataset, config)
+        config = replace(config, method=choose_method(dataset.labels[rows]))
         say(f"method: {config.method} (chosen by what is known; see `trilabel methods`)")
     accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
     if accelerator == "cuda" and not torch.cuda.is_available():
