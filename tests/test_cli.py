@@ -275,3 +275,16 @@ def test_damaged_run_folders(run: Path, tmp_path: Path, capsys: Any) -> None:
     assert "best.safetensors" in complaint(capsys, "predict", copy, run)
     (copy / "config.json").write_text("{")
     assert "config.json" in complaint(capsys, "evaluate", copy)
+
+
+def test_a_run_can_be_resumed_and_scored_from_anywhere(
+    project: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.chdir(project)
+    assert call("train", "labels.csv", "--images", "photos", "--out", tmp_path / "run", *QUICK) == 0
+    monkeypatch.chdir(tmp_path)
+    assert call("evaluate", "run", "--split", "test") == 0
+    longer = result(capsys, "train", "--resume", "run", "--epochs", "3")
+    assert longer["epochs"] == 3
+    assert "--lr" in complaint(capsys, "train", "--resume", "run", "--lr", "1", code=2)
+    assert "name the data" in complaint(capsys, "evaluate", "run", "--values", "signed", code=2)

@@ -123,7 +123,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
 def test_fine_tuning_starts_from_the_best_linear_weights(
     small_scenes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = iter([0.2, 0.9, 0.1, 0.5, 0.6])  # linear epoch 2 is the best of three
+    values = iter([0.0, 0.2, 0.9, 0.1, 0.5, 0.6])  # one for the check at the start; linear epoch 2 is the best of three
 
     def evaluate(*args: Any, **kwargs: Any) -> dict[str, float]:
         return {"mAP": next(values)}
@@ -169,7 +169,7 @@ def test_accumulation_is_a_larger_batch(small_scenes: Dataset, quick: Config, tm
 def test_patience_stops_early(
     small_scenes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = iter([0.5, 0.6, 0.55, 0.4, 0.9])
+    values = iter([0.0, 0.5, 0.6, 0.55, 0.4, 0.9])  # the first is asked for before training, to know the names
     monkeypatch.setattr(metrics, "evaluate", lambda *a, **k: {"mAP": next(values)})
     run = train(small_scenes, replace(quick, epochs=5, patience=2), tmp_path / "run")
     assert len(run.history) == 4
@@ -364,7 +364,7 @@ def test_existing_folder_is_not_overwritten(small_scenes: Dataset, quick: Config
 
 
 def test_resuming_with_nothing_there_or_something_else(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match="nothing to resume"):
+    with pytest.raises(TrilabelError, match="no run to resume"):
         train(small_scenes, quick, tmp_path / "none", resume=True)
     run = train(small_scenes, replace(quick, epochs=1), tmp_path / "run")
     with pytest.raises(TrilabelError, match=r"other settings \(lr\)"):
@@ -401,6 +401,102 @@ def test_validation_without_a_positive(
 def test_unknown_metric_to_choose_by(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
     with pytest.raises(TrilabelError, match=r"no validation metric 'map'.*mAP"):
         train(small_scenes, replace(quick, select="map"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()  # found out before anything was trained
+
+
+def test_a_run_is_not_lost_when_its_replacement_cannot_start(
+    small_scenes: Dataset, quick: Config, tmp_path: Path
+) -> None:
+    run = train(small_scenes, replace(quick, epochs=1), tmp_path / "run")
+    with pytest.raises(TrilabelError, match="no such weights"):
+        wrong = replace(quick, backbone="resnet18", weights="missing.safetensors")
+        train(small_scenes, wrong, run.folder, overwrite=True)
+    assert (run.folder / "best.safetensors").exists()
+    train(small_scenes, replace(quick, epochs=1), run.folder, overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def test_killed_before_the_first_checkpoint(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(small_scenes, quick, tmp_path / "whole")
+
+    def pull_the_plug(*args: Any) -> None:
+        raise RuntimeError("pulled the plug")
+
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="pulled"):
+        patched.setattr(checkpoint, "save", pull_the_plug)
+        train(small_scenes, quick, tmp_path / "cut")
+    train(small_scenes, quick, tmp_path / "cut", resume=True)
+    assert same(tensors_of(tmp_path / "cut"), tensors_of(whole.folder))
+
+
+def test_weights_that_are_not_finite_are_never_saved(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
+    """One batch an epoch: its loss is finite, the weights after it are not."""
+    wild = replace(quick, optimiser="sgd", lr=1e38, batch_size=96, val="none", epochs=1)
+    with pytest.raises(TrilabelError, match="weights are not finite after epoch 1"):
+        train(small_scenes, wild, tmp_path / "run")
+    assert not list((tmp_path / "run").glob("*.safetensors"))
+
+
+def test_the_rest_of_an_accumulation_is_a_whole_mean(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
+    base = replace(quick, plan="linear", epochs=1, optimiser="sgd", momentum=0.0, lr=0.1, val="none")
+    base = replace(base, settings={"normalise": "all"}, batch_size=32)  # three batches
+    exact = train(small_scenes, replace(base, accumulate=3), tmp_path / "exact")
+    rest = train(small_scenes, replace(base, accumulate=8), tmp_path / "rest")
+    assert same(tensors_of(exact.folder), tensors_of(rest.folder))
+
+
+def test_resuming_keeps_the_memory_layout_of_the_optimiser(
+    small_scenes: Dataset, quick: Config, tmp_path: Path
+) -> None:
+    from trilabel.engine import Training
+    from trilabel.plan import plan_stages
+
+    config = replace(quick, channels_last=True, epochs=1)
+    run = train(small_scenes, config, tmp_path / "run")
+    from lightning_fabric import Fabric
+
+    training = Training(Fabric(accelerator="cpu", devices=1), small_scenes, config, RunFolder(run.folder), True)
+    training.signals = []
+    training.resume()
+    training._enter(plan_stages(config)[0])
+    layouts = [
+        (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in training.state.optimiser.state.items()
+    ]
+    assert layouts
+    assert all(one == two for one, two in layouts)
+
+
+def test_a_resumed_run_may_train_longer(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
+    whole = train(small_scenes, replace(quick, epochs=3), tmp_path / "whole")
+    train(small_scenes, replace(quick, epochs=2), tmp_path / "run")
+    longer = train(small_scenes, replace(quick, epochs=3), tmp_path / "run", resume=True)
+    assert longer.config.epochs == 3
+    assert same(tensors_of(longer.folder), tensors_of(whole.folder))
+
+
+def test_a_batch_of_broken_images_is_left_out(quick: Config, tmp_path: Path, small_scenes: Dataset) -> None:
+    """Files that look whole and are not, one a batch: warned of, counted, and not part of the mean loss."""
+    from PIL import Image
+
+    assert small_scenes.images is not None
+    paths = []
+    for number, image in enumerate(small_scenes.images[:12]):
+        paths.append(str(tmp_path / f"{number}.png"))
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(paths[-1])
+    for path in (paths[3], paths[7]):
+        content = bytearray(Path(path).read_bytes())
+        content[60:-60] = bytes(len(content) - 120)
+        Path(path).write_bytes(content)
+    labels = small_scenes.labels[np.arange(12)]
+    dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(12)})
+    config = replace(quick, val="none", batch_size=1, accumulate=5, epochs=1, broken="skip")
+    streamed = train(dataset, replace(config, cache="none"), tmp_path / "streamed")
+    assert streamed.history[0]["left_out"] == 2
+    assert np.isfinite(streamed.history[0]["loss"])
+    decoded = train(dataset, replace(config, cache="memory"), tmp_path / "decoded")
+    assert len(Labels.load(RunFolder(decoded.folder).labels)) == 10
 
 
 def test_positives_only_are_refused_before_anything_is_written(

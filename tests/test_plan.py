@@ -94,14 +94,14 @@ def test_splits_that_cannot_be_used_are_refused(splits, options, says):
 
 
 def test_validation_labels_that_tell_little(capsys):
-    check_validation(Labels.from_signed(np.zeros((0, 2))))
-    check_validation(Labels.from_signed([[1, 1], [-1, -1]]))
+    check_validation(Labels.from_signed(np.zeros((0, 2))), "mAP")
+    check_validation(Labels.from_signed([[1, 1], [-1, -1]]), "mAP")
     assert capsys.readouterr() == ("", "")
-    check_validation(Labels.from_signed([[1, 0], [-1, -1]], ["cat", "dog"]))
+    check_validation(Labels.from_signed([[1, 0], [-1, -1]], ["cat", "dog"]), "mAP")
     told = capsys.readouterr().err
     assert "known to have 'dog'; its mAP leaves 1 classes out" in told and "75.0% known" in told
     with pytest.raises(TrilabelError, match="no epoch can be chosen"):
-        check_validation(Labels.from_signed([[-1, 0]]))
+        check_validation(Labels.from_signed([[-1, 0]]), "mAP")
 
 
 # ---- which stages

@@ -87,3 +87,8 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Te
         number, key = name.split(".", 1)
         memory.setdefault(int(number), {})[key] = value
     optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
+    for parameter, values in optimiser.state.items():
+        for key, value in values.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape:
+                # Files know no memory layout, but fused optimisers want that of the parameter (channels-last).
+                values[key] = torch.empty_like(parameter).copy_(value)

@@ -6,7 +6,7 @@ Results go to standard output, progress and remarks to standard error. Exit code
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
@@ -14,6 +14,7 @@ import tyro
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.recipes import resolve
 from trilabel.show import percent, print_inspection, print_json, print_metrics, print_table
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ class Train(Config, Source):
             raise UsageError("give either data to train on, or --resume and a run folder")
         if self.resume is not None:
             about = RunFolder(self.resume).read()
-            source, config, out = about["source"], about["config"], self.resume
+            source, out = about["source"], self.resume
+            config = self._resumed(about["config"])
             if not source:
                 raise TrilabelError(
                     f"{self.resume}: this run was started from Python; resume it with trilabel.train(…, resume=True)"
@@ -216,10 +218,9 @@ class Train(Config, Source):
         else:
             settings = {**self.settings, **dict(name_and_value("--set", text) for text in self.set)}
             chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | {"settings": settings}
-            source = {
-                "data": str(Path(self.data).absolute()) if Path(self.data).exists() else self.data,
-                **self.options(),
-            }
+            source = {"data": self.data, **self.options()}
+            source = {name: from_anywhere(value) for name, value in source.items()}
+            chosen["weights"] = from_anywhere(self.weights)
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
             config, out = Config(**chosen), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
         dataset = read_source(source, config)
@@ -231,6 +232,21 @@ class Train(Config, Source):
         else:
             print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
         return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+
+    def _resumed(self, began: Config) -> Config:
+        """The settings to go on with; what may not change, or means nothing on the way, is refused."""
+        from trilabel.engine import MAY_CHANGE
+
+        settings = {f.name for f in fields(Config)}
+        changed = [name for name in settings if getattr(self, name) != getattr(began, name)]
+        others = [f.name for f in fields(self) if f.name not in settings and getattr(self, f.name) != f.default]
+        refused = sorted({*changed, *others} - MAY_CHANGE - {"resume", "json"})
+        if refused:
+            options, allowed = (
+                " ".join(f"--{n.replace('_', '-')}" for n in names) for names in (refused, sorted(MAY_CHANGE))
+            )
+            raise UsageError(f"{options}: a run goes on as it began; only these may be given with --resume: {allowed}")
+        return replace(began, **{name: getattr(self, name) for name in changed})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +281,8 @@ class Evaluate(Source):
         source = {"data": self.data, **self.options()} if self.data else dict(RunFolder(self.run).read()["source"])
         if not source:
             raise UsageError("this run does not know its data (it was started from Python); name it")
+        if not self.data and self.options():
+            raise UsageError(f"{', '.join(self.options())}: name the data that these are for, too")
         dataset = read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
         model = load(self.run, self.device)
         result = model.evaluate(dataset, self.split, self.threshold, self.common_classes, broken=self.broken)
@@ -420,6 +438,16 @@ def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
     return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
 
 
+def from_anywhere(value: Any) -> Any:
+    """Paths that exist made absolute, so that a run can be resumed and scored from another folder."""
+    if isinstance(value, tuple | list):
+        return [from_anywhere(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    name, equals, path = value.rpartition("=")  # NAME=FILE of --splits
+    return f"{name}{equals}{Path(path).absolute()}" if path and Path(path).exists() else value
+
+
 def name_and_value(option: str, text: str) -> tuple[str, str]:
     """NAME=VALUE as a pair."""
     name, equals, value = text.partition("=")
@@ -471,26 +499,30 @@ def find_command(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def parse(name: str, arguments: list[str]) -> Command:
-    """The command with its arguments; `train` takes its defaults from the recipe that is named."""
+    """The command with its arguments; `train` takes its defaults from the recipe or the run that is named."""
     kind, default = COMMANDS[name], None
     if kind is Train:
-        from trilabel.recipes import resolve
+        recipe, resumed = value_of("--recipe", arguments) or "small", value_of("--resume", arguments)
+        if resumed:
+            from trilabel.run_folder import RunFolder
 
-        recipe = recipe_named(arguments)
-        default = Train(recipe=recipe, **{f.name: getattr(resolve(recipe), f.name) for f in fields(Config)})
+            config = RunFolder(Path(resumed)).read()["config"]
+        else:
+            config = resolve(recipe)
+        default = Train(recipe=recipe, **{f.name: getattr(config, f.name) for f in fields(Config)})
     options: dict[str, Any] = {} if default is None else {"default": default}
     command: Command = tyro.cli(kind, args=arguments, prog=f"trilabel {name}", **options)
     return command
 
 
-def recipe_named(arguments: list[str]) -> str:
-    """The value of --recipe, looked up before parsing because it decides the defaults."""
+def value_of(option: str, arguments: list[str]) -> str | None:
+    """The value of an option that must be known before parsing, because it decides the defaults of the others."""
     for position, argument in enumerate(arguments):
-        if argument.startswith("--recipe="):
+        if argument.startswith(f"{option}="):
             return argument.partition("=")[2]
-        if argument == "--recipe" and position + 1 < len(arguments):
+        if argument == option and position + 1 < len(arguments):
             return arguments[position + 1]
-    return "small"
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

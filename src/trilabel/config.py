@@ -108,8 +108,6 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
-        if self.seed < 0:
-            raise TrilabelError(f"seed must be 0 or more, not {self.seed}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop is a share of the area, in (0, 1], not {self.crop}")
         if not 0 <= self.ema < 1:

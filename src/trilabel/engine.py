@@ -37,13 +37,13 @@ from trilabel.plan import Stage, check_validation, epoch_batches, plan_stages, s
 from trilabel.recipes import resolve
 from trilabel.run_folder import Run, RunFolder
 from trilabel.scoring import score
-from trilabel.signals import stop_signals
+from trilabel.signals import stop_children, stop_signals
 from trilabel.state import Progress, State
 
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
 
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
-_MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
 
 def train(
@@ -83,6 +83,9 @@ def train(
         kind, _, message = str(error).strip().splitlines()[-1].partition(": ")
         if kind.endswith(TrilabelError.__name__):
             raise TrilabelError(message) from None
+        raise RuntimeError(f"{kind}: {message} (in one of {config.devices} processes)") from error
+    except KeyboardInterrupt:
+        stop_children()  # Ctrl-C reaches them by itself, a signal to this process alone does not
         raise
     return folder.run()
 
@@ -97,14 +100,14 @@ def _train(
     fabric: Fabric,
 ) -> None:
     """The work of one process."""
-    if fabric.is_global_zero:
-        folder.prepare(resume, overwrite)
-    fabric.barrier()
-    training = Training(fabric, dataset, config, folder)
+    folder.check(resume, overwrite)
+    training = Training(fabric, dataset, config, folder, resume)
     if resume:
         training.resume()
     elif fabric.is_global_zero:
+        folder.make_empty()
         folder.describe(config, dataset.classes, training.model.backbone.image_size, training.labels, source)
+    fabric.barrier()
     training.run()
 
 
@@ -123,18 +126,24 @@ class Task(nn.Module):
 class Training:
     """The parts of one run, and the loop over them."""
 
-    def __init__(self, fabric: Fabric, dataset: Dataset, config: Config, folder: RunFolder) -> None:
+    def __init__(self, fabric: Fabric, dataset: Dataset, config: Config, folder: RunFolder, resume: bool) -> None:
         self.fabric, self.config, self.folder = fabric, config, folder
         self.shown = fabric.is_global_zero
         dataset, train_rows, val_rows = split_for_training(dataset, config)
         check_method(config.method, config.settings, dataset.labels[train_rows])  # refuse before anything slow
         torch.manual_seed(config.seed)
-        self.model = create_model(config.backbone, config.head, len(dataset.classes), config.weights, config.image_size)
+        if self.shown and config.weights is None and config.backbone != "tiny":
+            warn(
+                f"{config.backbone} starts from random weights; give --weights FILE (or hub, to download) unless you mean it"
+            )
+        # A run that goes on has its weights in the checkpoint.
+        weights = None if resume and folder.last.is_file() else config.weights
+        self.model = create_model(config.backbone, config.head, len(dataset.classes), weights, config.image_size)
         self.images, train_rows = self._open(dataset, train_rows)
         self.val_images, val_rows = self._open(dataset, val_rows)
         self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
         if self.shown:
-            check_validation(self.val_labels)
+            check_validation(self.val_labels, config.select)
         method = create_method(config.method, config.settings, self.labels)
         backbone = self.model.backbone
         self.views = Views(backbone.mean, backbone.std, config.flip, config.crop)
@@ -193,30 +202,32 @@ class Training:
         with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order), self.shown) as advance:
             advance(now.step)
             for drawn in images.batches(order[now.step :], skip_broken=config.broken == "skip"):
-                if not len(drawn.positions):  # every image of it was broken
-                    now.step += 1
-                    continue
                 done = (now.epoch - 1) * len(order) + now.step
                 lr = learning_rate(config, stage.lr, done, len(order), stage.epochs)
-                for group in state.optimiser.param_groups:
-                    group["lr"] = lr * group["scale"]
+                for parameters in state.optimiser.param_groups:
+                    parameters["lr"] = lr * parameters["scale"]
                 due = (now.step + 1) % config.accumulate == 0 or now.step + 1 == len(order)
+                group = min(config.accumulate, len(order) - now.step + now.step % config.accumulate)
                 with fabric.no_backward_sync(self.task, enabled=not due):
                     parts = self.task(self.make_batch(stage, drawn))
-                    fabric.backward(parts["loss"] / config.accumulate)
+                    if not len(drawn.positions):  # nothing to learn, but the same step as the other processes
+                        parts = {"loss": 0 * parts["loss"]}
+                    fabric.backward(parts["loss"] / group)
                 if due:
                     if config.clip_gradient is not None:
                         nn.utils.clip_grad_norm_(self.task.parameters(), config.clip_gradient)
                     state.optimiser.step()
                     state.optimiser.zero_grad()
                     if state.mean is not None:
-                        state.mean.update(model, done + 1)
-                state.note(parts)
+                        state.mean.update(model, done // config.accumulate + 1)
+                now.left_out += len(drawn.failed)
+                if len(drawn.positions):
+                    state.note(parts)
                 now.step += 1
                 now.seconds = time.monotonic() - begun
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
                     words = self._look(order, lr)
-                    if due and now.step < len(order):
+                    if due:
                         self._save_or_stop_if_due()
                 advance(1, words)
         self._look(order, lr)
@@ -230,6 +241,9 @@ class Training:
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
         torch.manual_seed(seed)  # for dropout and the like
         draw = torch.Generator().manual_seed(seed)
+        if not len(drawn.positions):  # every image was broken: a black one of which nothing is known
+            black = torch.zeros((1, 3, self.images.size, self.images.size), dtype=torch.uint8, device=device)
+            drawn = drawn._replace(images=black, positions=np.zeros(1, np.int64))
         images, strong = drawn.images, None
         if stage.name != "linear":
             images = self.views.weak(drawn.images, draw)
@@ -243,15 +257,21 @@ class Training:
         """Scores the validation images, keeps the model if it is the best so far, and saves."""
         state, now, begun = self.state, self.state.progress, time.monotonic()
         record: dict[str, Any] = {"stage": stage.name, "epoch": now.epoch}
-        record |= {name: self._mean_over_processes(total / now.step) for name, total in state.sums.items()}
+        self._stop_if_not_finite(model)
+        record |= {name: self._mean_over_processes(total / now.counted) for name, total in state.sums.items()}
+        if now.left_out:
+            record["left_out"] = now.left_out
         record |= now.started
         record |= {"lr": state.optimiser.param_groups[0]["lr"], "seconds": round(now.seconds, 3)}
         self._share_buffers(model)
         if state.mean is not None:
             state.mean.swap(model)
+            self._share_buffers(model)
         if len(val_images):
             scores = self.score(model, val_images)
-            good = ~scores[:, 0].isnan()
+            good = ~scores[:, 0].isnan()  # images that could not be read
+            if not good.all() and self.config.broken == "stop":
+                raise TrilabelError(f"the model gives NaN for validation images after epoch {now.epoch}: lower --lr")
             record["val"] = metrics.evaluate(scores[good], self.val_labels[good.numpy()], threshold=0.0)
             record["val_seconds"] = round(time.monotonic() - begun, 3)
         if now.best is None or not len(val_images) or self._value(record) > self._value(now.best):
@@ -306,20 +326,25 @@ class Training:
         self.state.attach(optimiser, RunningMean(trained, config.ema) if config.ema else None)
         return trained, images, val_images
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _summaries(self, images: ImageSource) -> ImageSource:
         """What the head needs of each image, computed once without augmentation."""
         self.model.eval()
-        chunks, parts = in_order(len(images), 2 * self.config.batch_size), []
+        chunks = in_order(len(images), 2 * self.config.batch_size)
+        store: Tensor | None = None
         with progress("computing features", len(images), self.shown) as advance:
             for drawn in images.batches(chunks, skip_broken=True):
                 for _, message in drawn.failed:
                     raise TrilabelError(f"{message}; the linear stage needs every image: replace it or take it out")
+                if self.signals:  # nothing is lost yet
+                    raise KeyboardInterrupt
                 with self.fabric.autocast():
-                    parts.append(self.model.head.summarise(self.model.backbone(self._prepare(drawn.images))).float())
+                    summary = self.model.head.summarise(self.model.backbone(self._prepare(drawn.images))).float()
+                if store is None:
+                    store = summary.new_empty((len(images), *summary.shape[1:]))
+                store[torch.from_numpy(drawn.positions).to(store.device)] = summary
                 advance(len(drawn.positions))
-        store = torch.cat(parts) if parts else torch.zeros(0, self.model.backbone.features)
-        return ImageSource(store.clone(), images.size, images.device, 0)
+        return ImageSource(torch.zeros(0, 1) if store is None else store, images.size, images.device, 0)
 
     # ---- watching and keeping it
 
@@ -330,19 +355,28 @@ class Training:
             ids = some([self.labels.ids[position] for position in order[bad].tolist()])
             raise TrilabelError(
                 f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} (learning rate {lr:.2g}; "
-                f"images {ids}): lower --lr or set --clip-gradient; {self.folder.last} is from before that"
+                f"images {ids}): lower --lr or set --clip-gradient{self._kept()}"
             )
         if not self.state.sums:
             raise TrilabelError("none of the training images could be read")
-        return f"loss {float(self.state.sums['loss']) / now.step:.4f}"
+        return f"loss {float(self.state.sums['loss']) / now.counted:.4f}"
+
+    def _stop_if_not_finite(self, model: nn.Module) -> None:
+        """Weights that are not finite are never saved."""
+        lengths = torch._foreach_norm([parameter.detach() for parameter in model.parameters()])
+        if not bool(torch.isfinite(torch.stack(lengths)).all()):
+            raise TrilabelError(
+                f"the weights are not finite after epoch {self.state.progress.epoch}: lower --lr or set "
+                f"--clip-gradient{self._kept()}"
+            )
+
+    def _kept(self) -> str:
+        return f"; {self.folder.last} is from before that" if self.folder.last.is_file() else ""
 
     def _value(self, record: dict[str, Any]) -> float:
         """What the record's epoch is chosen by."""
-        value = record["val"].get(self.config.select)
-        if not isinstance(value, int | float):
-            names = ", ".join(name for name, value in record["val"].items() if isinstance(value, float))
-            raise TrilabelError(f"no validation metric {self.config.select!r} to choose by; there are: {names}")
-        return float(value)
+        value = record["val"][self.config.select]
+        return float("-inf") if value is None else float(value)
 
     def _patience_spent(self) -> bool:
         best, patience = self.state.progress.best, self.config.patience
@@ -351,14 +385,18 @@ class Training:
     def resume(self) -> None:
         """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
         path, before, now = self.folder.path, self.folder.read()["config"].to_json(), self.config.to_json()
-        changed = {name for name in before if before[name] != now[name]} - _MAY_CHANGE
+        changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
         if changed:
             raise TrilabelError(
                 f"{path}: this run began with other settings ({', '.join(sorted(changed))}); start a new one"
             )
         if Labels.load(self.folder.labels) != self.labels:
             raise TrilabelError(f"{path}: the labels differ from those this run began with; start a new one")
-        self.state.load(self.folder.last)
+        if self.folder.last.is_file():  # else it was stopped before its first checkpoint, and begins anew
+            self.state.load(self.folder.last)
+        if self.fabric.is_global_zero:
+            self.folder.change_config(self.config)
+            self.folder.write_history(self.state.progress.history)
 
     def save(self) -> None:
         """Writes the checkpoint to go on from."""
@@ -375,7 +413,8 @@ class Training:
 
     def _stop_if_asked(self) -> None:
         if self._any_process(bool(self.signals)):
-            say(f"stopped; go on with: trilabel train --resume {self.folder.path}")
+            if self.shown:
+                say(f"stopped; go on with: trilabel train --resume {self.folder.path}")
             raise KeyboardInterrupt if signal.SIGTERM not in self.signals else SystemExit(128 + signal.SIGTERM)
 
     # ---- several processes
@@ -393,7 +432,7 @@ class Training:
         """Gives every process the first one's batch-norm statistics, so that all score the same model."""
         if self.fabric.world_size > 1:
             for buffer in model.buffers():
-                buffer.copy_(self.fabric.broadcast(buffer, src=0))
+                torch.distributed.broadcast(buffer, src=0)
 
 
 def describe_epoch(record: dict[str, Any], epochs: int, select: str) -> str:

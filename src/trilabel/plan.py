@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel import metrics
 from trilabel.config import Config
 from trilabel.console import say, some, warn
 from trilabel.data.dataset import Dataset
@@ -68,10 +69,14 @@ def _as_share(text: str) -> float | None:
         return None
 
 
-def check_validation(labels: Labels) -> None:
-    """Says what the validation labels cannot tell; stops where they can tell nothing."""
+def check_validation(labels: Labels, select: str) -> None:
+    """Says what the validation labels cannot tell; stops where they can tell nothing, or `select` is no metric."""
     if not len(labels):
         return
+    sample = metrics.evaluate(np.zeros((2, labels.shape[1])), np.ones((2, labels.shape[1]), np.int8))
+    names = [name for name, value in sample.items() if value is None or isinstance(value, float)]
+    if select not in names:
+        raise TrilabelError(f"no validation metric {select!r} to choose the epoch by; there are: {', '.join(names)}")
     present, _ = labels.counts_per_class()
     if not present.any():
         raise TrilabelError(

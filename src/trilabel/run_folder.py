@@ -1,6 +1,7 @@
 """The folder of a training run: configuration, versions, metrics, checkpoints, and the labels it learned from."""
 
 import json
+import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -51,38 +52,49 @@ class RunFolder:
         """The labels that it learned from."""
         return self.path / "labels.npz"
 
-    def prepare(self, resume: bool, overwrite: bool) -> None:
-        """Makes the folder; refuses to touch one that holds something unless told to resume or overwrite."""
+    def check(self, resume: bool, overwrite: bool) -> None:
+        """Refuses a folder that holds something, unless told to resume or overwrite a run; changes nothing."""
+        ours = any(file.is_file() for file in (self.path / _OURS, self.path / "versions.json", self.labels))
         if resume:
-            if not self.last.is_file():
-                raise TrilabelError(
-                    f"{self.path}: nothing to resume here (no {self.last.name}); start the run without resume"
-                )
-            return
-        if self.path.exists() and any(self.path.iterdir()):
+            if not (self.path / _OURS).is_file():
+                raise TrilabelError(f"{self.path}: no run to resume here (no {_OURS}); start it without resume")
+        elif self.path.is_file():
+            raise TrilabelError(f"{self.path}: this is a file; a run needs a folder of its own")
+        elif self._holds_something():
             if not overwrite:
                 raise TrilabelError(f"{self.path}: this folder exists; choose another, or say --resume or --overwrite")
-            if not (self.path / _OURS).is_file():
-                raise TrilabelError(
-                    f"{self.path}: this folder is not a trilabel run, so it is not overwritten; choose another"
-                )
-            shutil.rmtree(self.path)
+            if not ours:
+                raise TrilabelError(f"{self.path}: not a trilabel run, so it is not overwritten; choose another")
+
+    def _holds_something(self) -> bool:
+        """Whether anything is there but what a killed process may have left of a file."""
+        return self.path.is_dir() and any(not file.name.startswith(".") for file in self.path.iterdir())
+
+    def make_empty(self) -> None:
+        """Makes the folder; a run that is there goes first out of the way and then away."""
+        if self._holds_something():
+            aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.old")
+            self.path.rename(aside)
+            shutil.rmtree(aside)
         self.path.mkdir(parents=True, exist_ok=True)
 
     def describe(
         self, config: Config, classes: Sequence[str], image_size: int, labels: Labels, source: Mapping[str, Any]
     ) -> None:
         """Writes what the run is: config.json, versions.json, labels.npz."""
-        about = {
-            "config": config.to_json(),
-            "classes": list(classes),
-            "image_size": image_size,
-            "source": dict(source),
-        }
-        write_text(self.path / _OURS, json.dumps(about, indent=1, ensure_ascii=False))
         versions = {"trilabel": __version__, "python": platform.python_version()} | dict(map(_version_of, _BENEATH))
         write_text(self.path / "versions.json", json.dumps(versions, indent=1))
         labels.save(self.labels)
+        about = {"classes": list(classes), "image_size": image_size, "source": dict(source)}
+        self._write_about(config, about)  # last: from here on the run can be resumed
+
+    def change_config(self, config: Config) -> None:
+        """Writes the settings with which a run goes on."""
+        self._write_about(config, self.read())
+
+    def _write_about(self, config: Config, about: Mapping[str, Any]) -> None:
+        text = json.dumps({**about, "config": config.to_json()}, indent=1, ensure_ascii=False)
+        write_text(self.path / _OURS, text)
 
     def write_history(self, history: Sequence[Mapping[str, Any]]) -> None:
         """Writes metrics.jsonl, a line an epoch."""

@@ -1,27 +1,46 @@
 """Ctrl-C and SIGTERM as a wish to stop at the next good moment."""
 
+import multiprocessing
+import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trilabel.console import say
+
+_SAME_WISH = 1.0  # seconds in which a second signal is the same wish, come by another way
+
+
+def stop_children(patience: float = 60.0) -> None:
+    """Asks the processes that this one started to stop as Ctrl-C would, and waits for them."""
+    children = multiprocessing.active_children()
+    for child in children:
+        if child.pid is not None:
+            os.kill(child.pid, signal.SIGINT)
+    for child in children:
+        child.join(patience)
 
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
     """A list that Ctrl-C and SIGTERM are added to instead of ending the process at once; a second one ends it."""
     received: list[int] = []
+    first = 0.0
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread may set handlers
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def receive(number: int, frame: object) -> None:
-        received.append(number)
-        say("stopping after this step; once more to stop at once")
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+        nonlocal first
+        if not received:
+            received.append(number)
+            first = time.monotonic()
+            say("stopping after this step; once more to stop at once")
+        elif time.monotonic() - first > _SAME_WISH:
+            raise KeyboardInterrupt
 
     for number in before:
         signal.signal(number, receive)

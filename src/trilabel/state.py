@@ -20,6 +20,8 @@ class Progress:
     stage: int = 0
     epoch: int = 1  # the epoch under way
     step: int = 0  # batches of it that are done
+    counted: int = 0  # of these, batches that were learned from
+    left_out: int = 0  # images of this epoch that could not be read
     seconds: float = 0.0  # spent on it so far
     started: dict[str, float] = field(default_factory=dict)  # what the method logged when it started
     best: dict[str, Any] | None = None  # record of the best epoch of this stage
@@ -54,6 +56,7 @@ class State:
         for name, part in parts.items():
             value = part.detach().double()
             self.sums[name] = self.sums[name] + value if name in self.sums else value
+        self.progress.counted += 1
         bad = ~torch.isfinite(parts["loss"].detach()) & (self.first_bad < 0)
         self.first_bad = torch.where(bad, self.progress.step, self.first_bad)
 
@@ -65,7 +68,7 @@ class State:
     def end_epoch(self) -> None:
         """Moves on to the next epoch."""
         now = self.progress
-        now.epoch, now.step, now.seconds, now.started = now.epoch + 1, 0, 0.0, {}
+        now.epoch, now.step, now.counted, now.left_out, now.seconds, now.started = now.epoch + 1, 0, 0, 0, 0.0, {}
         self.start_epoch()
 
     def save(self, file: Path) -> None:

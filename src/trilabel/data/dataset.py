@@ -1,6 +1,6 @@
 """Dataset: images, what is known of them, and which of them are for what."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -93,8 +93,3 @@ class Dataset:
             raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to set a share apart")
         parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}
         return replace(self, splits={**self.splits, **parts})
-
-
-def paths_as_list(paths: Iterable[object]) -> list[str]:
-    """Paths as plain strings, which is how a data set keeps them."""
-    return [str(path) for path in paths]

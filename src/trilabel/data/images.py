@@ -107,7 +107,9 @@ def looks_wrong(path: str) -> str | None:
 def find_trouble(paths: Sequence[str], shown: bool = True) -> list[Trouble]:
     """Missing, empty and cut-off files among `paths`, found without decoding any."""
     with ThreadPoolExecutor(16) as pool:
-        results = track(pool.map(looks_wrong, paths), "looking at image files", len(paths), shown)
+        parts = (paths[start : start + 10_000] for start in range(0, len(paths), 10_000))  # map would queue them all
+        found = (wrong for part in parts for wrong in pool.map(looks_wrong, part))
+        results = track(found, "looking at image files", len(paths), shown)
         return [(position, wrong) for position, wrong in enumerate(results) if wrong]
 
 
