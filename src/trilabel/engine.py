@@ -133,9 +133,7 @@ class Training:
         check_method(config.method, config.settings, dataset.labels[train_rows])  # refuse before anything slow
         torch.manual_seed(config.seed)
         if self.shown and config.weights is None and config.backbone != "tiny":
-            warn(
-                f"{config.backbone} starts from random weights; give --weights FILE (or hub, to download) unless you mean it"
-            )
+            warn(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
         # A run that goes on has its weights in the checkpoint.
         weights = None if resume and folder.last.is_file() else config.weights
         self.model = create_model(config.backbone, config.head, len(dataset.classes), weights, config.image_size)
