@@ -21,7 +21,7 @@ check: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	missed=0; for script in benchmarks/bench_*.py; do $(BIN)/python $$script || missed=1; done; exit $$missed
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

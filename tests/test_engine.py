@@ -251,12 +251,12 @@ def test_killed_between_epochs_and_resumed_is_identical(
     from trilabel.data.images import ImageSource
 
     config = replace(quick, method=remembering, plan="linear-then-fine-tune", linear_epochs=1, epochs=2, ema=0.9)
-    config = replace(config, save_minutes=0.0, settings={})  # a checkpoint after every step
+    config = replace(config, save_minutes=0.0, lr_schedule="cosine")  # a checkpoint after every step
     monkeypatch.setattr(Remembering, "views", 1)
     monkeypatch.setattr(Remembering, "step", one_view_step)
     whole = train(small_scenes, config, tmp_path / "whole")
     original = ImageSource.batches
-    for stop_at in (3, 7, 13, 18, 24, 31):
+    for stop_at in (3, 7, 13, 16, 18, 24, 25, 31):
         folder, count = tmp_path / f"cut{stop_at}", 0
 
         def batches(self: Any, positions: Any, skip_broken: bool = False, stop_at: int = stop_at) -> Iterator[Any]:

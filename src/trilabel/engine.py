@@ -100,7 +100,8 @@ def _train(
     fabric: Fabric,
 ) -> None:
     """The work of one process."""
-    folder.check(resume, overwrite)
+    if fabric.is_global_zero:  # alone: the others would see what it writes next
+        folder.check(resume, overwrite)
     training = Training(fabric, dataset, config, folder, resume)
     if resume:
         training.resume()
@@ -196,14 +197,14 @@ class Training:
             state.start_epoch()
             now.started = self.method.start_epoch(now.epoch, lambda: self.score(model, images))
         self.task.train()
-        begun, words, lr = time.monotonic() - now.seconds, "", stage.lr
+        begun, words = time.monotonic() - now.seconds, ""
         with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order), self.shown) as advance:
             advance(now.step)
             for drawn in images.batches(order[now.step :], skip_broken=config.broken == "skip"):
                 done = (now.epoch - 1) * len(order) + now.step
-                lr = learning_rate(config, stage.lr, done, len(order), stage.epochs)
+                now.lr = learning_rate(config, stage.lr, done, len(order), stage.epochs)
                 for parameters in state.optimiser.param_groups:
-                    parameters["lr"] = lr * parameters["scale"]
+                    parameters["lr"] = now.lr * parameters["scale"]
                 due = (now.step + 1) % config.accumulate == 0 or now.step + 1 == len(order)
                 group = min(config.accumulate, len(order) - now.step + now.step % config.accumulate)
                 with fabric.no_backward_sync(self.task, enabled=not due):
@@ -224,11 +225,11 @@ class Training:
                 now.step += 1
                 now.seconds = time.monotonic() - begun
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
-                    words = self._look(order, lr)
+                    words = self._look(order)
                     if due:
                         self._save_or_stop_if_due()
                 advance(1, words)
-        self._look(order, lr)
+        self._look(order)
 
     def make_batch(self, stage: Stage, drawn: Drawn) -> Batch:
         """Views of the images, and their labels on the device."""
@@ -239,16 +240,18 @@ class Training:
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
         torch.manual_seed(seed)  # for dropout and the like
         draw = torch.Generator().manual_seed(seed)
-        if not len(drawn.positions):  # every image was broken: a black one of which nothing is known
+        labels = self.labels.rows(drawn.positions)
+        if not len(drawn.positions):  # every image was broken: a black one in place of the first, nothing known of it
             black = torch.zeros((1, 3, self.images.size, self.images.size), dtype=torch.uint8, device=device)
             drawn = drawn._replace(images=black, positions=np.zeros(1, np.int64))
+            labels = torch.zeros((1, self.labels.shape[1]), dtype=torch.int8)
         images, strong = drawn.images, None
         if stage.name != "linear":
             images = self.views.weak(drawn.images, draw)
             strong = self.views.strong(drawn.images, draw) if self.method.views == 2 else None
             if self.config.channels_last:
                 images = images.contiguous(memory_format=torch.channels_last)
-        labels, rows = self.labels.rows(drawn.positions), torch.from_numpy(drawn.positions)
+        rows = torch.from_numpy(drawn.positions)
         return Batch(images, strong, to_device(labels, device), to_device(rows, device), now.epoch)
 
     def close_epoch(self, stage: Stage, model: nn.Module, val_images: ImageSource, best_file: Path) -> None:
@@ -260,7 +263,7 @@ class Training:
         if now.left_out:
             record["left_out"] = now.left_out
         record |= now.started
-        record |= {"lr": state.optimiser.param_groups[0]["lr"], "seconds": round(now.seconds, 3)}
+        record |= {"lr": now.lr, "seconds": round(now.seconds, 3)}
         self._share_buffers(model)
         if state.mean is not None:
             state.mean.swap(model)
@@ -346,14 +349,14 @@ class Training:
 
     # ---- watching and keeping it
 
-    def _look(self, order: list[NDArray[np.int64]], lr: float) -> str:
+    def _look(self, order: list[NDArray[np.int64]]) -> str:
         """The mean loss so far in words; stops the run where a loss was not finite."""
         now, bad = self.state.progress, int(self.state.first_bad)
         if bad >= 0:
             ids = some([self.labels.ids[position] for position in order[bad].tolist()])
             raise TrilabelError(
-                f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} (learning rate {lr:.2g}; "
-                f"images {ids}): lower --lr or set --clip-gradient{self._kept()}"
+                f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} "
+                f"(learning rate {now.lr:.2g}; images {ids}): lower --lr or set --clip-gradient{self._kept()}"
             )
         if not self.state.sums:
             raise TrilabelError("none of the training images could be read")

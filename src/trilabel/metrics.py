@@ -195,11 +195,11 @@ def _harmonic(a: float, b: float) -> float:
 
 
 class Boxes(NamedTuple):
-    """M boxes: the image row [M] and class [M] of each, and its x0, y0, x1, y1 [M×4] relative to the image, in 0..1."""
+    """Objects drawn around in images, M of them; coordinates are shares of width and height."""
 
-    image: ArrayLike
-    label: ArrayLike
-    corners: ArrayLike
+    image: NDArray[np.int64]  # M: row of the data set
+    cls: NDArray[np.int64]  # M: column of the labels
+    xyxy: NDArray[np.float32]  # M×4: left, top, right, bottom in [0, 1]
 
 
 def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: Boxes) -> float:
@@ -208,7 +208,8 @@ def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: Boxes) -> float:
     maps N×C×H×W; the peak is the centre of the first highest cell. Present classes without a box are left out, since
     nobody knows where they are.
     """
-    stack, (image, label, corners) = tensor(maps), (np.asarray(part) for part in boxes)
+    stack = tensor(maps)
+    image, label, corners = np.asarray(boxes.image), np.asarray(boxes.cls), np.asarray(boxes.xyxy)
     if stack.ndim != 4 or corners.shape != (len(image), 4) or label.shape != image.shape:
         raise TrilabelError(
             f"class maps {tuple(stack.shape)}, boxes {image.shape}, {label.shape}, {corners.shape}; "

@@ -20,6 +20,7 @@ class Progress:
     stage: int = 0
     epoch: int = 1  # the epoch under way
     step: int = 0  # batches of it that are done
+    lr: float = 0.0  # base learning rate of the last step
     counted: int = 0  # of these, batches that were learned from
     left_out: int = 0  # images of this epoch that could not be read
     seconds: float = 0.0  # spent on it so far

@@ -9,15 +9,9 @@ from numpy.typing import NDArray
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.metrics import Boxes
 
-
-@dataclass(frozen=True)
-class Boxes:
-    """Objects drawn around in images, M of them; coordinates are shares of width and height."""
-
-    image: NDArray[np.int64]  # M: row of the data set
-    cls: NDArray[np.int64]  # M: column of the labels
-    xyxy: NDArray[np.float32]  # M×4: left, top, right, bottom in [0, 1]
+__all__ = ["Boxes", "Dataset"]
 
 
 @dataclass(frozen=True)
