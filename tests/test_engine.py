@@ -203,8 +203,8 @@ class Remembering(Method):
 
     summary, suits, views = "test", "test", 2
 
-    def __init__(self, settings: Any, labels: Labels) -> None:
-        super().__init__(settings, labels)
+    def __init__(self, settings: Any, labels: Labels, *more: Any) -> None:
+        super().__init__(settings, labels, *more)
         self.shift = nn.Parameter(torch.zeros(labels.shape[1]))
         self.register_buffer("seen", torch.zeros(len(labels), dtype=torch.int64))
         self.seen: Tensor

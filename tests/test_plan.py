@@ -109,11 +109,11 @@ def test_validation_labels_that_tell_little(capsys):
 
 def test_stages():
     options = {"epochs": 7, "linear_epochs": 4, "lr": 0.5, "head_lr_scale": 10}
-    linear, fine_tune = Stage("linear", 4, 5.0), Stage("fine-tune", 7, 0.5)
+    linear, fine_tune = Stage("linear", 4, 5.0, linear=True), Stage("fine-tune", 7, 0.5)
     assert plan_stages(Config(plan="fine-tune", **options)) == [fine_tune]
-    assert plan_stages(Config(plan="linear", **options)) == [Stage("linear", 7, 5.0)]
+    assert plan_stages(Config(plan="linear", **options)) == [Stage("linear", 7, 5.0, linear=True)]
     assert plan_stages(Config(plan="linear-then-fine-tune", **options)) == [linear, fine_tune]
-    assert plan_stages(Config(plan="linear", linear_lr=0.1, **options)) == [Stage("linear", 7, 0.1)]
+    assert plan_stages(Config(plan="linear", linear_lr=0.1, **options)) == [Stage("linear", 7, 0.1, linear=True)]
 
 
 # ---- which batches

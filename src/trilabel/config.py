@@ -29,7 +29,8 @@ class Config:
     backbone: str = "tiny"
     """"tiny" (small images, CPU) or any timm model name; "-v1" behind a timm ResNet strides in its 1×1 convolutions."""
     weights: str | None = None
-    """Weights of the backbone: a .safetensors file, a folder with one, or "hub" to download; none: random."""
+    """Weights of the backbone: a .safetensors file, a folder with one, the folder of a run of the same backbone, or
+    "hub" to download; none: random."""
     head: str = "gap"
     """What turns feature maps into class scores."""
     image_size: int | None = None
@@ -142,18 +143,20 @@ def settings_of(kind: type[Any], values: Mapping[str, Any], method: str) -> Any:
         if isinstance(value, str) and value.lower() == "none" and type(None) in get_args(hints[name]):
             parsed[name] = None
         else:
-            parsed[name] = _read_as(known[name].default, value, f"setting {name!r} of method {method!r}")
+            parsed[name] = _read_as(known[name].default, hints[name], value, f"setting {name!r} of method {method!r}")
     return kind(**parsed)
 
 
-def _read_as(default: Any, value: Any, what: str) -> Any:
+def _read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
+    if get_origin(hint) is Literal and value not in get_args(hint):
+        raise TrilabelError(f"{what} is {', '.join(get_args(hint))}; not {value!r}")
     if not isinstance(value, str) or isinstance(default, str):
         return value
     if isinstance(default, bool):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
         raise TrilabelError(f"{what} is true or false, not {value!r}")
-    whole = isinstance(default, int)
+    whole = isinstance(default, int) or int in get_args(hint)
     try:
         return int(value) if whole else float(value)
     except ValueError:

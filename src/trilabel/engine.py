@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,15 +25,17 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.console import progress, say, some, warn
+from trilabel.data import csv_write
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import Drawn, ImageSource, in_order, open_images, to_device
 from trilabel.data.views import Views
+from trilabel.diagnosis import Diagnosis
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method, check_method, choose_method, create_method
 from trilabel.models import HeadOnly, create_model
 from trilabel.optimise import RunningMean, create_optimiser, learning_rate
-from trilabel.plan import Stage, check_validation, epoch_batches, plan_stages, split_for_training
+from trilabel.plan import REHEARSAL, Stage, check_validation, epoch_batches, plan_stages, split_for_training
 from trilabel.recipes import resolve
 from trilabel.run_folder import Run, RunFolder
 from trilabel.scoring import score
@@ -121,6 +123,11 @@ class Task(nn.Module):
         self.method = method
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
+        if not len(batch.rows):
+            # Every image was broken: nothing to learn, but the same step as the other processes. The method is not
+            # told, or it would remember something of an image that is not there.
+            nothing = self.model(batch.images).logits.sum() + sum(own.sum() for own in self.method.parameters())
+            return {"loss": 0 * nothing}
         return self.method.step(self.model, batch)
 
 
@@ -143,7 +150,12 @@ class Training:
         self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
         if self.shown:
             check_validation(self.val_labels, config.select)
-        method = create_method(config.method, config.settings, self.labels)
+        features = self.model.backbone.features
+        method = create_method(config.method, config.settings, self.labels, features, self.val_labels)
+        if self.shown:
+            for note in method.notes:
+                say(note)
+        self.truth = None if dataset.truth is None else dataset.truth[train_rows]
         backbone = self.model.backbone
         self.views = Views(backbone.mean, backbone.std, config.flip, config.crop)
         if config.channels_last:
@@ -152,7 +164,8 @@ class Training:
         self.method: Method = fabric.to_device(method)
         if config.compile:
             self.model.compile()
-        self.state = State(self.model, self.method, fabric.device)
+        self.diagnosis = fabric.to_device(Diagnosis(self.labels, self.truth))
+        self.state = State(self.model, self.method, self.diagnosis, fabric.device)
         self.saved_at = time.monotonic()
 
     def _open(self, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
@@ -169,7 +182,7 @@ class Training:
 
     def run(self) -> None:
         """All stages of the plan, from wherever the run stands."""
-        stages = plan_stages(self.config)
+        stages = plan_stages(self.config, self.method.rehearsal_epochs)
         with stop_signals() as self.signals:
             for number, stage in enumerate(stages):
                 if number < self.state.progress.stage:
@@ -177,16 +190,26 @@ class Training:
                 final = number + 1 == len(stages)
                 best_file = self.folder.best if final else self.folder.best_of(stage.name)
                 self.run_stage(stage, best_file)
-                if not final:  # the next stage starts from the best weights of this one
-                    self.state.load_weights(best_file)
+                if not final:
                     self.state.progress = Progress(number + 1, history=self.state.progress.history)
+        self._write_weak_labels()
 
     def run_stage(self, stage: Stage, best_file: Path) -> None:
-        """Epochs of one stage: train, score, keep the best, save."""
+        """Epochs of one stage: train, score, keep the best, save. Ends with the weights that the next starts from."""
+        rehearsal = stage.name == REHEARSAL
+        if rehearsal and self.fabric.is_global_zero and not self.folder.start.is_file():
+            self.state.save_weights(self.folder.start, {})
         model, images, val_images = self._enter(stage)
         while self.state.progress.epoch <= stage.epochs and not self._patience_spent():
             self.run_epoch(stage, model, images)
             self.close_epoch(stage, model, val_images, best_file)
+        self.fabric.barrier()
+        if rehearsal:
+            scores = self.score(model, images)
+            self.state.load_weights(self.folder.start)
+            self.method.end_rehearsal(scores)
+        else:
+            self.state.load_weights(best_file)
 
     def run_epoch(self, stage: Stage, model: nn.Module, images: ImageSource) -> None:
         """One pass over the training images (or the rest of one, after a restart inside an epoch)."""
@@ -195,6 +218,7 @@ class Training:
         order = epoch_batches(len(images), config.batch_size, seed, fabric.global_rank, fabric.world_size)
         if now.step == 0:
             state.start_epoch()
+            self.diagnosis.start_epoch(now.epoch)
             now.started = self.method.start_epoch(now.epoch, lambda: self.score(model, images))
         self.task.train()
         begun, words = time.monotonic() - now.seconds, ""
@@ -208,9 +232,8 @@ class Training:
                 due = (now.step + 1) % config.accumulate == 0 or now.step + 1 == len(order)
                 group = min(config.accumulate, len(order) - now.step + now.step % config.accumulate)
                 with fabric.no_backward_sync(self.task, enabled=not due):
-                    parts = self.task(self.make_batch(stage, drawn))
-                    if not len(drawn.positions):  # nothing to learn, but the same step as the other processes
-                        parts = {"loss": 0 * parts["loss"]}
+                    batch = self.make_batch(stage, drawn)
+                    parts = self.task(batch)
                     fabric.backward(parts["loss"] / group)
                 if due:
                     if config.clip_gradient is not None:
@@ -222,6 +245,8 @@ class Training:
                 now.left_out += len(drawn.failed)
                 if len(drawn.positions):
                     state.note(parts)
+                    truth = None if self.truth is None else to_device(self.truth.rows(drawn.positions), fabric.device)
+                    self.diagnosis.note(now.epoch, batch.rows, batch.labels, truth, parts)
                 now.step += 1
                 now.seconds = time.monotonic() - begun
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
@@ -238,21 +263,23 @@ class Training:
             warn(f"left out of epoch {now.epoch}: {message} (image {self.labels.ids[position]!r})")
         place = [self.config.seed, now.stage, now.epoch, now.step, self.fabric.global_rank]
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
-        torch.manual_seed(seed)  # for dropout and the like
+        torch.default_generator.manual_seed(seed)  # for dropout and the like
+        if device.type == "cuda":  # torch.manual_seed asks for GPUs anew at each call, which costs a millisecond
+            torch.cuda.manual_seed(seed)
         draw = torch.Generator().manual_seed(seed)
         labels = self.labels.rows(drawn.positions)
-        if not len(drawn.positions):  # every image was broken: a black one in place of the first, nothing known of it
+        if not len(drawn.positions):  # every image was broken: a black one, so that the model has something to see
             black = torch.zeros((1, 3, self.images.size, self.images.size), dtype=torch.uint8, device=device)
-            drawn = drawn._replace(images=black, positions=np.zeros(1, np.int64))
-            labels = torch.zeros((1, self.labels.shape[1]), dtype=torch.int8)
+            drawn = drawn._replace(images=black)
         images, strong = drawn.images, None
-        if stage.name != "linear":
+        if not stage.linear:
             images = self.views.weak(drawn.images, draw)
             strong = self.views.strong(drawn.images, draw) if self.method.views == 2 else None
             if self.config.channels_last:
                 images = images.contiguous(memory_format=torch.channels_last)
         rows = torch.from_numpy(drawn.positions)
-        return Batch(images, strong, to_device(labels, device), to_device(rows, device), now.epoch)
+        labels, rows = to_device(labels, device), to_device(rows, device)
+        return Batch(images, strong, labels, rows, now.epoch, now.lr, stage.name == REHEARSAL)
 
     def close_epoch(self, stage: Stage, model: nn.Module, val_images: ImageSource, best_file: Path) -> None:
         """Scores the validation images, keeps the model if it is the best so far, and saves."""
@@ -263,6 +290,8 @@ class Training:
         if now.left_out:
             record["left_out"] = now.left_out
         record |= now.started
+        self._share_memory()
+        record |= self.diagnosis.summary(now.epoch, self._over_processes)
         record |= {"lr": now.lr, "seconds": round(now.seconds, 3)}
         self._share_buffers(model)
         if state.mean is not None:
@@ -315,7 +344,7 @@ class Training:
         """Sets up model, optimiser and running mean for a stage; gives its model and images."""
         config, model, images, val_images = self.config, self.model, self.images, self.val_images
         head = list(self.model.head.parameters())
-        if stage.name == "linear":
+        if stage.linear:
             images, val_images = self._summaries(images), self._summaries(val_images)
             trained: nn.Module = HeadOnly(self.model.head)
             groups = [(head, 1.0)]
@@ -401,10 +430,18 @@ class Training:
 
     def save(self) -> None:
         """Writes the checkpoint to go on from."""
+        self._share_memory()
         if self.fabric.is_global_zero:
             self.state.save(self.folder.last)
         self.fabric.barrier()
         self.saved_at = time.monotonic()
+
+    def _write_weak_labels(self) -> None:
+        """Writes a table of what the method of the best epoch filled in, where it is of that kind."""
+        weak = self.method.weak_labels()
+        if weak is not None and self.fabric.is_global_zero:
+            named = Labels.from_csr(weak, self.labels.classes, self.labels.ids)
+            csv_write.write(named, self.folder.weak_labels, layout="long")
 
     def _save_or_stop_if_due(self) -> None:
         late = time.monotonic() - self.saved_at > 60 * self.config.save_minutes
@@ -425,6 +462,15 @@ class Training:
         if self.fabric.world_size == 1:
             return here
         return bool(self.fabric.all_reduce(torch.tensor(float(here), device=self.fabric.device), reduce_op="sum") > 0)
+
+    def _over_processes(self, value: Tensor, how: Literal["sum", "max"]) -> Tensor:
+        return self.fabric.all_reduce(value.clone(), reduce_op=how) if self.fabric.world_size > 1 else value
+
+    def _share_memory(self) -> None:
+        """Gives every process what the others' methods and diagnoses remember of their images."""
+        if self.fabric.world_size > 1:
+            self.method.share(self._over_processes)
+            self.diagnosis.share(self._over_processes)
 
     def _mean_over_processes(self, value: Tensor) -> float:
         return float(self.fabric.all_reduce(value, reduce_op="mean")) if self.fabric.world_size > 1 else float(value)

@@ -1,6 +1,6 @@
 """What a run will do, worked out before it starts: which images, which stages, which batches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
+REHEARSAL = "rehearsal"
 _AUTO_SHARE = 0.2
 _SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
 
@@ -23,19 +24,27 @@ class Stage:
     name: str
     epochs: int
     lr: float
+    linear: bool = False  # only the head, on features computed once
 
 
-def plan_stages(config: Config) -> list[Stage]:
-    """The stages of config.plan, in order."""
+def plan_stages(config: Config, rehearsal_epochs: int = 0) -> list[Stage]:
+    """The stages of config.plan, in order; a method's rehearsal goes before them, as the first of them would."""
+    stages = _stages(config)
+    if rehearsal_epochs:
+        stages.insert(0, replace(stages[0], name=REHEARSAL, epochs=rehearsal_epochs))
+    return stages
+
+
+def _stages(config: Config) -> list[Stage]:
     linear_lr = config.lr * config.head_lr_scale if config.linear_lr is None else config.linear_lr
     fine_tune = Stage("fine-tune", config.epochs, config.lr)
     match config.plan:
         case "fine-tune":
             return [fine_tune]
         case "linear":
-            return [Stage("linear", config.epochs, linear_lr)]
+            return [Stage("linear", config.epochs, linear_lr, linear=True)]
         case "linear-then-fine-tune":
-            return [Stage("linear", config.linear_epochs, linear_lr), fine_tune]
+            return [Stage("linear", config.linear_epochs, linear_lr, linear=True), fine_tune]
 
 
 def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArray[np.int64], NDArray[np.int64]]:

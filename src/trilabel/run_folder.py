@@ -48,6 +48,16 @@ class RunFolder:
         return self.path / f"best-{stage}.safetensors"
 
     @property
+    def start(self) -> Path:
+        """The model as it was before a rehearsal."""
+        return self.path / "start.safetensors"
+
+    @property
+    def weak_labels(self) -> Path:
+        """A table of the labels that the method gave to unknown ones for good, as of the best epoch."""
+        return self.path / "weak_labels.csv"
+
+    @property
     def labels(self) -> Path:
         """The labels that it learned from."""
         return self.path / "labels.npz"

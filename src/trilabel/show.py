@@ -46,6 +46,10 @@ def print_inspection(found: Mapping[str, Any]) -> None:
     )
     for kind, spread in found["per_image"].items():
         print(f"{kind} an image: {spread['least']} to {spread['most']}, {spread['mean']:.2f} on average")
+    if found["expected_positives"]:
+        from trilabel.expected import ExpectedPositives
+
+        print(ExpectedPositives(source="labelled", **found["expected_positives"]).describe())
     if found["splits"]:
         print("splits: " + ", ".join(f"{name} {count:,}" for name, count in found["splits"].items()))
     if found["boxes"]:

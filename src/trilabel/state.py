@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from trilabel import checkpoint
+from trilabel.diagnosis import Diagnosis
 from trilabel.methods import Method
 from trilabel.models import Classifier
 from trilabel.optimise import RunningMean
@@ -30,11 +31,12 @@ class Progress:
 
 
 class State:
-    """Model, method, optimiser, running mean, the epoch's sums, and how far it all is."""
+    """Model, method, diagnosis, optimiser, running mean, the epoch's sums, and how far it all is."""
 
-    def __init__(self, model: Classifier, method: Method, device: torch.device) -> None:
+    def __init__(self, model: Classifier, method: Method, diagnosis: Diagnosis, device: torch.device) -> None:
         self.model = model
         self.method = method
+        self.diagnosis = diagnosis
         self.device = device
         self.progress = Progress()
         self.sums: dict[str, Tensor] = {}  # of what the steps of this epoch returned; on the device
@@ -55,6 +57,8 @@ class State:
     def note(self, parts: dict[str, Tensor]) -> None:
         """Adds what a step returned to the epoch's sums; nothing waits for the device."""
         for name, part in parts.items():
+            if part.ndim:  # not for the log
+                continue
             value = part.detach().double()
             self.sums[name] = self.sums[name] + value if name in self.sums else value
         self.progress.counted += 1
@@ -76,6 +80,7 @@ class State:
         """Writes everything needed to go on from here."""
         tensors = checkpoint.prefixed("optimiser", checkpoint.optimiser_tensors(self.optimiser))
         tensors |= checkpoint.prefixed("sums", self.sums)
+        tensors |= checkpoint.prefixed("diagnosis", self.diagnosis.state_dict())
         if self.mean is not None:
             tensors |= checkpoint.prefixed("mean", self.mean.state)
         checkpoint.save(file, tensors | self._weights(), asdict(self.progress))
@@ -89,6 +94,7 @@ class State:
         tensors, progress = self._read_weights(file)
         self.progress = Progress(**progress)
         self.sums = self._on_device(checkpoint.part("sums", tensors))
+        self.diagnosis.load_state_dict(checkpoint.part("diagnosis", tensors))
         self._waiting = tensors
 
     def load_weights(self, file: Path) -> None:

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.oracles.expected import counts_of_full
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.inspect import advice, inspect, often_together
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.show import print_inspection
 
 quick = settings(max_examples=50, deadline=None)
 dense_labels = hnp.arrays(
@@ -47,6 +49,11 @@ def test_numbers_are_those_of_the_dense_array(dense):
         counts = values.sum(1) if len(dense) else np.zeros(1)
         expected = {"least": counts.min(), "mean": pytest.approx(counts.mean()), "most": counts.max()}
         assert found["per_image"][kind] == expected
+    full = counts_of_full(dense.tolist())
+    assert (found["expected_positives"] is None) == (not full)
+    if full:
+        assert found["expected_positives"]["value"] == pytest.approx(sum(full) / len(full))
+        assert found["expected_positives"]["images"] == len(full)
     assert found["images_without_known_label"] == sum(not row.any() for row in dense)
     assert found["classes_without_present"] == [
         name for name, some in zip(names, present.any(0), strict=True) if not some
@@ -87,6 +94,20 @@ def test_a_split_alone():
 def test_boxes_are_counted():
     boxes = Boxes(np.array([0, 0, 1]), np.array([0, 1, 1]), np.zeros((3, 4), np.float32))
     assert inspect(of(np.ones((2, 2)), boxes=boxes))["boxes"] == 3
+
+
+def test_presents_per_image_are_printed_with_their_interval(capsys):
+    dense = np.where(np.arange(3) < np.arange(10)[:, None] % 3, 1, -1)
+    found = inspect(of(np.vstack([dense, np.zeros((4, 3))])))
+    expected = found["expected_positives"]
+    assert (expected["value"], expected["images"]) == (pytest.approx(0.9), 10)
+    assert 0.3 < expected["low"] < 0.9 < expected["high"] < 1.5
+    print_inspection(found)
+    interval = f"{expected['low']:.2f}–{expected['high']:.2f}"
+    said = f"presents per image: 0.90 (90 % interval {interval}, from 10 fully labelled images)"
+    assert said in capsys.readouterr().out.splitlines()
+    print_inspection(inspect(of(np.array([[1, 0]]))))
+    assert "presents per image" not in capsys.readouterr().out
 
 
 # ---- advice

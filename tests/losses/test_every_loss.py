@@ -17,14 +17,30 @@ KNOWN_ONLY = {
     "asymmetric": losses.asymmetric,
     "asymmetric not focused": lambda x, z: losses.asymmetric(x, z, gamma_pos=0, gamma_neg=0),
     "asymmetric not clipped": lambda x, z: losses.asymmetric(x, z, clip=0),
+    "lsep": losses.lsep,
+    "warp": losses.warp,
+    "partial_asymmetric ignore": lambda x, z: losses.partial_asymmetric(x, z, mode="ignore"),
 }
 EVERY = KNOWN_ONLY | {
     "assume_negative": losses.assume_negative,
     "assume_negative smoothed": lambda x, z: losses.assume_negative(x, z, smoothing=0.1),
     "weak_assume_negative": losses.weak_assume_negative,
+    "pairwise_ranking": losses.pairwise_ranking,
+    "ignore_unobserved_negatives": lambda x, z: losses.ignore_unobserved_negatives(x, z, x.detach().sign()),
+    "expected_positive": lambda x, z: losses.expected_positive(x, z, expected_positives=0.7),
+    "role": lambda x, z: losses.role(x, z, x.detach().roll(1, -1), expected_positives=0.7),
+    "role of itself": lambda x, z: losses.role(x, z, x, expected_positives=0.7),
+    "large_loss reject": lambda x, z: losses.large_loss(x, z, epoch=3, delta=8),
+    "large_loss correct": lambda x, z: losses.large_loss(x, z, epoch=3, delta=8, mode="correct"),
+    "large_loss from start": lambda x, z: losses.large_loss(x, z, epoch=2, delta=0.3, start=1.5),
+    "hill": losses.hill,
+    "splc": lambda x, z: losses.splc(x, z, epoch=2),
+    "partial_asymmetric negative": lambda x, z: losses.partial_asymmetric(x, z, mode="negative"),
+    "partial_asymmetric": lambda x, z: losses.partial_asymmetric(x, z, top_k=1),
+    "partial_asymmetric clipped": lambda x, z: losses.partial_asymmetric(x, z, top_k=1, clip=0.05),
 }
-# Smooth in the logits, with nothing held constant: numerical derivatives must agree as they stand.
-SMOOTH = [name for name in EVERY if not name.startswith(("focal", "asymmetric"))]
+# Smooth around the logits of `batch`, with nothing held constant: numerical derivatives must agree as they stand.
+SMOOTH = [name for name in EVERY if not name.startswith(("focal", "asymmetric", "partial_asymmetric", "role"))]
 
 inf = float("inf")
 HARD = [-inf, -3e38, -1e30, -1e5, -104.0, -88.0, -20.0, 0.0, 20.0, 88.0, 104.0, 1e5, 1e30, 3e38, inf]
@@ -38,6 +54,10 @@ def batch(images=4, classes=6, dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(images, classes, generator=generator) * 3
     return logits.to(dtype), torch.randint(-1, 2, (images, classes), generator=generator, dtype=torch.int8)
+
+
+def test_no_loss_is_forgotten():
+    assert {name.split()[0] for name in EVERY} == set(losses.__all__) - {"large_unknown", "unknown_as_absent"}
 
 
 @every
@@ -124,7 +144,9 @@ def test_autocast_does_not_narrow_the_loss(loss):
     assert torch.equal(value, expected[0]) and torch.equal(slope, expected[1])
 
 
-@pytest.mark.parametrize("name", ["partial_bce", "asymmetric", "weak_assume_negative"])
+@pytest.mark.parametrize(
+    "name", ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "role", "partial_asymmetric"]
+)
 def test_compiles_into_one_graph(name):
     compiled = torch.compile(EVERY[name], fullgraph=True, backend="aot_eager")
     expected, got = value_and_gradient(EVERY[name], *batch()), value_and_gradient(compiled, *batch())

@@ -21,7 +21,7 @@ def loss_of(settings):
     model, images = HeadOnly(GapHead(5, 4)), torch.randn(3, 5)
     batch = Batch(images, None, LABELS.rows(np.arange(3)), torch.arange(3), 1)
     parts = create_method("assume-negative", settings, LABELS).step(model, batch)
-    assert set(parts) == {"loss"} and parts["loss"].shape == ()
+    assert set(parts) == {"loss", "logits"} and parts["loss"].shape == ()
     return parts["loss"], model(images).logits
 
 

@@ -29,7 +29,7 @@ def loss_of(settings, labels=LABELS):
     """(the method's loss, logits) of an example batch."""
     model, batch = model_of(labels), batch_of(labels)
     parts = create_method("known-only", settings, labels).step(model, batch)
-    assert set(parts) == {"loss"} and parts["loss"].shape == ()
+    assert set(parts) == {"loss", "logits"} and parts["loss"].shape == ()
     return parts["loss"], model(batch.images).logits
 
 
@@ -88,9 +88,9 @@ def test_one_sided_labels_are_refused_with_a_suggestion(dense, says):
 
 
 def test_settings_and_names_that_do_not_exist_are_refused():
-    with pytest.raises(TrilabelError, match="normalise is all, batch, image or share, not 'sum'"):
+    with pytest.raises(TrilabelError, match="'normalise' of method 'known-only' is all, batch, image, share; not 'sum'"):
         check_method("known-only", {"normalise": "sum"}, LABELS)
-    with pytest.raises(TrilabelError, match=r"has no setting 'normalize'; it has: normalise, gamma, at, value"):
+    with pytest.raises(TrilabelError, match=r"has no setting 'normalize'; it has: normalise, gamma, at, value, smoothing"):
         check_method("known-only", {"normalize": "all"}, LABELS)
     with pytest.raises(TrilabelError, match=f"no method named 'guess'; there are: {', '.join(METHODS)}"):
         create_method("guess", {}, LABELS)

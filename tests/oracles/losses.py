@@ -1,7 +1,7 @@
 """The losses written out label by label in plain Python: slow, and plain enough to be checked by eye.
 
-Logits and labels are lists of rows. `frozen` are the logits at which focusing weights are taken: they are constants
-of the loss, so a numerical gradient moves the logits and leaves `frozen` where it is.
+Logits and labels are lists of rows. `frozen` are the logits at which focusing weights and choices of labels are taken:
+they are constants of the loss, so a numerical gradient moves the logits and leaves `frozen` where it is.
 """
 
 import math
@@ -77,6 +77,151 @@ def assume_negative(
         for x, z in zip(row, signs, strict=True):
             total += part(x, 1, smoothing) if z > 0 else weight * part(x, -1, smoothing)
     return total / (len(logits) * len(logits[0]))
+
+
+def pairwise_ranking(logits: Matrix, labels: Matrix) -> float:
+    total = 0.0
+    for row, signs in zip(logits, labels, strict=True):
+        for x_i, z_i in zip(row, signs, strict=True):
+            for x_j, z_j in zip(row, signs, strict=True):
+                if z_i > 0 and z_j == 0:
+                    total += max(0.0, 1 - sigmoid(x_i) + sigmoid(x_j))
+    return total / (len(logits) * len(logits[0]))
+
+
+def lsep(logits: Matrix, labels: Matrix) -> float:
+    total = 0.0
+    for row, signs in zip(logits, labels, strict=True):
+        inside = 1.0
+        for x_i, z_i in zip(row, signs, strict=True):
+            for x_j, z_j in zip(row, signs, strict=True):
+                if z_i > 0 and z_j < 0:
+                    inside += math.exp(x_j - x_i)
+        total += math.log(inside)
+    return total / len(logits)
+
+
+def warp(logits: Matrix, labels: Matrix, frozen: Matrix | None = None) -> float:
+    total = 0.0
+    for row, signs, constants in zip(logits, labels, frozen or logits, strict=True):
+        for i, z_i in enumerate(signs):
+            if z_i > 0:
+                violators = [j for j, z_j in enumerate(signs) if z_j < 0 and 1 - constants[i] + constants[j] > 0]
+                weight = sum(1 / k for k in range(1, len(violators) + 1))
+                total += weight * sum(1 - row[i] + row[j] for j in violators)
+    return total / (len(logits) * len(logits[0]))
+
+
+def ignore_unobserved_negatives(logits: Matrix, labels: Matrix, truth: Matrix) -> float:
+    total = 0.0
+    for row, signs, true_signs in zip(logits, labels, truth, strict=True):
+        for x, z, true in zip(row, signs, true_signs, strict=True):
+            if z > 0:
+                total += softplus(-x)
+            elif true < 0:
+                total += softplus(x)
+    return total / (len(logits) * len(logits[0]))
+
+
+def expected_positive(logits: Matrix, labels: Matrix, expected: float, strength: float = 1) -> float:
+    images, classes = len(logits), len(logits[0])
+    observed = 0.0
+    for row, signs in zip(logits, labels, strict=True):
+        for x, z in zip(row, signs, strict=True):
+            observed += softplus(-x) if z > 0 else 0.0
+    predicted = sum(sigmoid(x) for row in logits for x in row) / images
+    return observed / (images * classes) + strength * ((predicted - expected) / classes) ** 2
+
+
+def role(
+    logits: Matrix,
+    labels: Matrix,
+    estimates: Matrix,
+    expected: float,
+    frozen: Matrix | None = None,
+    frozen_estimates: Matrix | None = None,
+) -> float:
+    """Each learns from the other as it was: the frozen ones are the targets."""
+    agreement = 0.0
+    for moving, target in ((logits, frozen_estimates or estimates), (estimates, frozen or logits)):
+        for row, constants in zip(moving, target, strict=True):
+            for x, y in zip(row, constants, strict=True):
+                agreement += sigmoid(y) * softplus(-x) + sigmoid(-y) * softplus(x)
+    agreement /= len(logits) * len(logits[0])
+    alone = expected_positive(logits, labels, expected) + expected_positive(estimates, labels, expected)
+    return (alone + agreement) / 2
+
+
+def largest_unknown(logits: Matrix, labels: Matrix, count: int) -> list[list[bool]]:
+    """The `count` unknown labels that are costliest as absent, and those that tie with the last of them."""
+    costs = [x for row, signs in zip(logits, labels, strict=True) for x, z in zip(row, signs, strict=True) if z == 0]
+    costs = sorted(costs, reverse=True)[:count]
+    return [
+        [z == 0 and bool(costs) and x >= costs[-1] for x, z in zip(row, signs, strict=True)]
+        for row, signs in zip(logits, labels, strict=True)
+    ]
+
+
+def unknown_above(logits: Matrix, labels: Matrix, threshold: float) -> list[list[bool]]:
+    return [
+        [z == 0 and softplus(x) > threshold for x, z in zip(row, signs, strict=True)]
+        for row, signs in zip(logits, labels, strict=True)
+    ]
+
+
+def large_loss(logits: Matrix, labels: Matrix, picked: list[list[bool]], mode: str) -> float:
+    total = 0.0
+    for row, signs, picks in zip(logits, labels, picked, strict=True):
+        for x, z, pick in zip(row, signs, picks, strict=True):
+            if pick:
+                total += softplus(-x) if mode == "correct" else 0.0
+            else:
+                total += softplus(-x) if z > 0 else softplus(x)
+    return total / (len(logits) * len(logits[0]))
+
+
+def hill(logits: Matrix, labels: Matrix, weight: float, margin: float, gamma: float) -> float:
+    """The sum, not the mean."""
+    total = 0.0
+    for row, signs in zip(logits, labels, strict=True):
+        for x, z in zip(row, signs, strict=True):
+            if z > 0:
+                total += sigmoid(margin - x) ** gamma * softplus(margin - x)
+            else:
+                total += (weight - sigmoid(x)) * sigmoid(x) ** 2
+    return total
+
+
+def splc(
+    logits: Matrix, labels: Matrix, correct: bool, tau: float, margin: float, gamma: float, frozen: Matrix | None = None
+) -> float:
+    """The sum, not the mean."""
+    total = 0.0
+    for row, signs, constants in zip(logits, labels, frozen or logits, strict=True):
+        for x, z, x_frozen in zip(row, signs, constants, strict=True):
+            if z > 0:
+                score = x - margin
+            elif z == 0 and correct and sigmoid(x_frozen) > tau:
+                score = x
+            else:
+                score = -x
+            total += sigmoid(-score) ** gamma * softplus(-score)
+    return total
+
+
+def partial_asymmetric(
+    logits: Matrix,
+    labels: Matrix,
+    selected: list[list[bool]],
+    gammas: tuple[float, float, float],
+    clip: float,
+    frozen: Matrix | None = None,
+) -> float:
+    """The sum, not the mean: known labels, and the selected unknown ones as absent."""
+    gamma_pos, gamma_neg, gamma_unknown = gammas
+    as_absent = [[-1 if chosen else 0 for chosen in row] for row in selected]
+    known = asymmetric(logits, labels, gamma_pos, gamma_neg, clip, frozen)
+    return known + asymmetric(logits, as_absent, gamma_pos, gamma_unknown, clip, frozen)
 
 
 def gradient(loss: Callable[[Matrix], float], logits: Matrix, step: float = 1e-5) -> Matrix:

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from trilabel.data.dataset import Dataset
+from trilabel.expected import labelled_positives
 from trilabel.labels import Labels
 
 _MOST_PAIRS = 10
@@ -33,6 +34,7 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
             for name, yes, no in zip(labels.classes, present, absent, strict=True)
         ],
         "per_image": {"present": _spread(per_image_present), "absent": _spread(per_image_absent)},
+        "expected_positives": _expected_positives(labels),
         "images_without_known_label": int((per_image_present + per_image_absent == 0).sum()),
         "classes_without_present": [name for name, yes in zip(labels.classes, present, strict=True) if not yes],
         "classes_without_absent": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
@@ -45,6 +47,13 @@ def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
     if not len(counts):
         return {"least": 0, "mean": 0.0, "most": 0}
     return {"least": int(counts.min()), "mean": float(counts.mean()), "most": int(counts.max())}
+
+
+def _expected_positives(labels: Labels) -> dict[str, Any] | None:
+    found = labelled_positives(labels)
+    if found is None:
+        return None
+    return {"value": found.value, "low": found.low, "high": found.high, "images": found.images}
 
 
 def often_together(labels: Labels, most: int = _MOST_PAIRS) -> list[dict[str, Any]]:

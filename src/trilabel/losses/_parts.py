@@ -74,7 +74,7 @@ class _WithSlope(torch.autograd.Function):
 
 
 def with_slope(logits: Tensor, parts: Tensor, slope: Tensor) -> Tensor:
-    """`parts` (B×C), whose gradient by `logits` (B×C) is `slope` (B×C); both computed under `torch.no_grad`."""
+    """`parts` (B×C or a scalar), whose gradient by `logits` (B×C) is `slope` (B×C); computed under `torch.no_grad`."""
     result: Tensor = _WithSlope.apply(logits, parts, slope)
     return result
 

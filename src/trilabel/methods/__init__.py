@@ -7,21 +7,39 @@ from trilabel.config import settings_of
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.asymmetric import Asymmetric, Focal
+from trilabel.methods.base import Batch, Method, OverProcesses
+from trilabel.methods.expected_positive import ExpectedPositive
 from trilabel.methods.known_only import KnownOnly
+from trilabel.methods.large_loss import LargeLoss
+from trilabel.methods.ranking import Ranking
+from trilabel.methods.robust import Hill, Splc
+from trilabel.methods.role import Role
+from trilabel.methods.selective import Selective
 
-__all__ = ["METHODS", "Batch", "Method", "check_method", "choose_method", "create_method"]
+__all__ = ["METHODS", "Batch", "Method", "OverProcesses", "check_method", "choose_method", "create_method"]
 
 METHODS: dict[str, type[Method]] = {
     "known-only": KnownOnly,
     "assume-negative": AssumeNegative,
+    "expected-positive": ExpectedPositive,
+    "role": Role,
+    "large-loss": LargeLoss,
+    "focal": Focal,
+    "asymmetric": Asymmetric,
+    "hill": Hill,
+    "splc": Splc,
+    "selective": Selective,
+    "ranking": Ranking,
 }
 
 
-def create_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Method:
-    """The method `name` for training images with these labels; refuses labels that it cannot learn from."""
+def create_method(
+    name: str, settings: Mapping[str, Any], labels: Labels, features: int = 0, validation: Labels | None = None
+) -> Method:
+    """The method `name` for training images with these labels (see `Method`); refuses what it cannot learn from."""
     chosen = check_method(name, settings, labels)
-    return METHODS[name](chosen, labels)
+    return METHODS[name](chosen, labels, features, validation)
 
 
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:

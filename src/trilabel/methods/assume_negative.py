@@ -8,6 +8,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_presents
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class AssumeNegative(Method):
     @classmethod
     def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:
         """Needs presents; weight and smoothing exclude each other, as in the paper."""
-        if not labels.counts_per_class()[0].any():
-            raise TrilabelError("assume-negative: no label here is known to be present, so there is nothing to learn")
+        require_presents("assume-negative", labels)
         smooth = settings.smoothing or settings.smoothing_negatives
         if smooth and settings.weight != 1.0:
             raise TrilabelError("assume-negative takes a weight or smoothing, not both")
@@ -43,6 +43,8 @@ class AssumeNegative(Method):
         """One forward pass and the loss with unknown taken for absent."""
         logits, chosen = model(batch.images).logits, self.settings
         if chosen.weight != 1.0:
-            return {"loss": losses.weak_assume_negative(logits, batch.labels, weight=chosen.weight)}
-        negatives = chosen.smoothing if chosen.smoothing_negatives is None else chosen.smoothing_negatives
-        return {"loss": losses.assume_negative(logits, batch.labels, smoothing=(chosen.smoothing, negatives))}
+            loss = losses.weak_assume_negative(logits, batch.labels, weight=chosen.weight)
+        else:
+            negatives = chosen.smoothing if chosen.smoothing_negatives is None else chosen.smoothing_negatives
+            loss = losses.assume_negative(logits, batch.labels, smoothing=(chosen.smoothing, negatives))
+        return {"loss": loss, "logits": logits.detach()}

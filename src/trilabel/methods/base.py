@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import scipy.sparse as sp
 from torch import Tensor, nn
 
 from trilabel.labels import Labels
@@ -15,8 +16,14 @@ class Batch(NamedTuple):
     images: Tensor  # B×3×S×S, the weak view (or B×D features in the linear stage)
     strong: Tensor | None  # B×3×S×S, the strong view, for methods with views = 2
     labels: Tensor  # B×C int8: +1 present, −1 absent, 0 unknown
-    rows: Tensor  # B: row of each image in the labels that the method was made with
-    epoch: int  # counts from 1
+    rows: Tensor  # B: row of each image in the labels that the method was made with; none twice
+    epoch: int  # counts from 1 in each stage
+    lr: float = 1e-3  # the model's learning rate at this step
+    rehearsal: bool = False  # whether this is the method's rehearsal
+
+
+# (tensor, "sum" or "max") -> the same over all processes
+OverProcesses = Callable[[Tensor, Literal["sum", "max"]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -28,8 +35,8 @@ class Method(nn.Module):
     """How to learn from labels with holes.
 
     It sees neither arguments nor paths, loggers or devices. What it must remember (label estimates, weak labels) is a
-    parameter or buffer: saving, resuming and several processes then come for free. Statistics over a batch are per
-    process unless the method says otherwise.
+    parameter or buffer: saving and resuming then come for free. Statistics over a batch are per process unless the
+    method says otherwise.
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -38,10 +45,16 @@ class Method(nn.Module):
     cost: ClassVar[str] = "as plain BCE"
     views: ClassVar[int] = 1  # 2: also a strongly augmented view
 
-    def __init__(self, settings: Any, labels: Labels) -> None:
-        """`labels` are those of the training images: sizes, counts and co-occurrence may be read off them."""
+    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+        """`labels` are those of the training images: sizes, counts and co-occurrence may be read off them.
+
+        features: size of the model's `Output.features`; 0 where nobody knows.
+        validation: labels of the images that choose the epoch, for what a small labelled sample can tell.
+        """
         super().__init__()
         self.settings = settings
+        self.notes: tuple[str, ...] = ()  # what a person should know before it starts
+        self.rehearsal_epochs = 0  # epochs to train first, only for `end_rehearsal`; the model then starts anew
 
     @classmethod
     def check(cls, settings: Any, labels: Labels) -> None:
@@ -57,5 +70,22 @@ class Method(nn.Module):
         return {}
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """{"loss": scalar to minimise, …parts for the log}. No synchronisation with the device."""
+        """{"loss": scalar to minimise, "logits": B×C of the batch without gradient, …}. Nothing waits for the device.
+
+        "taken": B×C, as what each label was scored (+1, −1, 0 not at all), where that is not what the batch says or
+        unknown as absent: the loop counts what became of unknown labels. Further scalars are averaged for the log.
+        """
         raise NotImplementedError
+
+    def end_rehearsal(self, scores: Tensor) -> None:
+        """Takes the rehearsed model's logits for the training images (N×C, on the CPU)."""
+
+    def share(self, over_processes: OverProcesses) -> None:
+        """Makes what each process remembers of its images known to all, before it is saved and after each epoch.
+
+        Within an epoch an image belongs to one process (but for the few that fill up the last batch).
+        """
+
+    def weak_labels(self) -> sp.csr_array | None:
+        """Labels that the method gave to unknown ones for good, N×C of +1/−1; None where it is not of that kind."""
+        return None

@@ -9,6 +9,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_both
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class KnownOnlySettings:
     """Of partial-BCE: the known share at which the weight is `value` (it is 1 where all is known)."""
     value: float = 5.0
     """Of partial-BCE: the weight at `at`."""
+    smoothing: float = 0.0
+    """Share of a target moved to its opposite; with `normalise=all` only (BCE-LS)."""
 
 
 class KnownOnly(Method):
@@ -36,27 +39,21 @@ class KnownOnly(Method):
 
     @classmethod
     def check(cls, settings: KnownOnlySettings, labels: Labels) -> None:
-        """Needs both presents and absents, and a normalisation that exists."""
-        if settings.normalise not in ("all", "batch", "image", "share"):
-            raise TrilabelError(f"known-only: normalise is all, batch, image or share, not {settings.normalise!r}")
-        present, absent = (int(counts.sum()) for counts in labels.counts_per_class())
-        if not absent or not present:
-            have, lack = ("present", "absent") if present else ("absent", "present")
-            raise TrilabelError(
-                f"known-only learns from known labels alone, and no label here is known to be {lack}: it would call "
-                f"every class {have} in every image. Use a method for such labels, e.g. assume-negative"
-            )
+        """Needs both presents and absents."""
+        require_both("known-only", labels)
+        if settings.smoothing and settings.normalise != "all":
+            raise TrilabelError(f"known-only: smoothing goes with normalise=all, not {settings.normalise}")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss on the known labels."""
         logits, chosen = model(batch.images).logits, self.settings
         match chosen.normalise:
             case "all":
-                loss = losses.bce(logits, batch.labels)
+                loss = losses.bce(logits, batch.labels, smoothing=chosen.smoothing)
             case "batch":
                 loss = losses.known_mean_bce(logits, batch.labels)
             case "image":
                 loss = losses.per_image_bce(logits, batch.labels)
             case "share":
                 loss = losses.partial_bce(logits, batch.labels, gamma=chosen.gamma, at=chosen.at, value=chosen.value)
-        return {"loss": loss}
+        return {"loss": loss, "logits": logits.detach()}

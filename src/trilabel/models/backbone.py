@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import timm
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
@@ -40,12 +42,19 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
 
     name: "tiny", or any timm model. "-v1" behind the name of a timm bottleneck ResNet moves the stride of each stage
         from the 3×3 to the first 1×1 convolution (the original ResNet, as Keras and Caffe weights have it).
-    weights: a .safetensors file or a folder that holds one; "hub" downloads timm's own; None starts at random.
+    weights: a .safetensors file or a folder that holds one; the folder of a run, to start from its best model; "hub"
+        downloads timm's own; None starts at random.
     image_size: pixels a side; None takes what the weights were trained at.
     """
+    if weights is not None and (best := Path(weights) / "best.safetensors").is_file():
+        backbone = create_backbone(name, None, image_size)
+        _load_from_run(backbone, name, best)
+        return backbone
     if name == "tiny":
         if weights is not None:
-            raise TrilabelError("the tiny network has no pretrained weights; leave weights out or name a timm backbone")
+            raise TrilabelError(
+                "the tiny network has no pretrained weights; leave weights out, name a run of it, or a timm backbone"
+            )
         network = TinyNet()
         return Backbone(network, network.num_features, image_size or 64, (0.5,) * 3, (0.25,) * 3)
     timm_name = name.removesuffix("-v1")
@@ -61,6 +70,17 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     if isinstance(patch, tuple) and size % patch[0]:
         raise TrilabelError(f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is no multiple")
     return Backbone(network, int(network.num_features), size, tuple(wants["mean"]), tuple(wants["std"]))
+
+
+def _load_from_run(backbone: Backbone, name: str, best: Path) -> None:
+    start = "model.backbone."
+    try:
+        tensors = load_file(best)
+        backbone.load_state_dict({key.removeprefix(start): tensors[key] for key in tensors if key.startswith(start)})
+    except (SafetensorError, RuntimeError) as error:
+        raise TrilabelError(
+            f"{best}: the weights of this run do not fit backbone {name!r} ({str(error).splitlines()[-1].strip()})"
+        ) from error
 
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:

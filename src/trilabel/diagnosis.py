@@ -1,0 +1,112 @@
+"""What becomes of unknown labels while a model trains: how they were scored, how often rightly, and what they cost.
+
+Kim 2022: figure 4 (precision of what a method changes), figure 1 and table 1 (a model first learns what is true and
+later memorises what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trilabel.labels import Labels
+from trilabel.methods import OverProcesses
+
+# The loss of every label in the first epoch and its highest later on: 8 bytes a label.
+_MOST_LABELS_FOLLOWED = 50_000_000
+_ROWS_AT_ONCE = 10_000
+
+_KINDS = {"known_present": 3, "true_absent": 0, "hidden_present": 2}  # TP, TN and FN of taking unknown for absent
+
+
+class Diagnosis(nn.Module):
+    """Counts of the epoch under way and, where the truth is at hand, the loss of every label. On the device."""
+
+    scored: Tensor  # 10: how many unknown labels were scored as (absent, not at all, present) × truth (−1, 0, +1); rest
+    kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
+    first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
+    later: Tensor  # N×C: highest loss after it
+
+    def __init__(self, labels: Labels, truth: Labels | None) -> None:
+        super().__init__()
+        self.labels = labels
+        self.truth = truth
+        follow = truth is not None and labels.shape[0] * labels.shape[1] <= _MOST_LABELS_FOLLOWED
+        size = labels.shape if follow else (0, 0)
+        self.register_buffer("scored", torch.zeros(10, dtype=torch.int64))
+        self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
+        self.register_buffer("first", torch.full(size, -1.0))
+        self.register_buffer("later", torch.full(size, -1.0))
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begins to count anew; with the first epoch of a stage also forgets the losses."""
+        self.scored.zero_()
+        self.kinds.zero_()
+        if epoch == 1:
+            self.first.fill_(-1.0)
+            self.later.fill_(-1.0)
+
+    @torch.no_grad()
+    def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
+        """Adds a step: B×C labels, truth (0 where that is not known either), and what the method gave for them."""
+        if "taken" in step:
+            against = torch.zeros_like(labels) if truth is None else truth
+            place = (step["taken"].to(torch.int64) + 1) * 3 + against + 1
+            place = torch.where(labels == 0, place, 9).flatten()
+            self.scored.scatter_add_(0, place, torch.ones_like(place))
+        if truth is not None:
+            loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
+            both = torch.stack((torch.ones_like(loss), loss), 2).flatten(0, 1).double()
+            self.kinds.scatter_add_(0, _kind_of(labels, truth).flatten()[:, None].expand(-1, 2), both)
+            if self.first.numel():
+                if epoch == 1:
+                    self.first[rows] = loss
+                else:
+                    self.later[rows] = torch.maximum(self.later[rows], loss)
+
+    def share(self, over_processes: OverProcesses) -> None:
+        """Brings together what the processes saw of different images."""
+        self.first.copy_(over_processes(self.first, "max"))
+        self.later.copy_(over_processes(self.later, "max"))
+
+    def summary(self, epoch: int, over_processes: OverProcesses) -> dict[str, Any]:
+        """The epoch in numbers, for the record; empty where there is nothing to tell."""
+        scored = over_processes(self.scored, "sum")[:9].view(3, 3).tolist()
+        kinds = over_processes(self.kinds, "sum").tolist()
+        found: dict[str, Any] = {}
+        if any(map(any, scored)):
+            found["unknown"] = {}
+            for name, (absent, unsure, present) in zip(("as_absent", "left_out", "as_present"), scored, strict=True):
+                found["unknown"][name] = absent + unsure + present
+                if absent + present:  # leaving a label out is right where calling it absent would have been wrong
+                    right = absent if name == "as_absent" else present
+                    found["unknown"][f"{name}_right"] = right / (absent + present)
+        if self.truth is not None:
+            found["mean_loss"] = {
+                name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]
+            }
+            if epoch > 1 and self.first.numel():
+                found["highest_loss_in_first_epoch"] = self._highest_in_first(self.truth)
+        return found
+
+    def _highest_in_first(self, truth: Labels) -> dict[str, float]:
+        """Of each kind of label, the share whose loss was highest in the first epoch."""
+        counts = torch.zeros(4, 2, dtype=torch.int64)
+        for start in range(0, len(self.first), _ROWS_AT_ONCE):
+            index = np.arange(start, min(start + _ROWS_AT_ONCE, len(self.first)))
+            first, later = (values[start : start + len(index)].cpu() for values in (self.first, self.later))
+            kind = _kind_of(self.labels.rows(index), truth.rows(index))
+            seen = (first >= 0) & (later >= 0)  # a broken image may have been left out
+            for place in _KINDS.values():
+                chosen = seen & (kind == place)
+                counts[place] += torch.stack((chosen.sum(), (chosen & (first >= later)).sum()))
+        return {
+            name: int(counts[place, 1]) / int(counts[place, 0]) for name, place in _KINDS.items() if counts[place, 0]
+        }
+
+
+def _kind_of(labels: Tensor, truth: Tensor) -> Tensor:
+    """3 where known present; else 0 in truth absent, 1 nobody knows, 2 in truth present."""
+    return torch.where(labels > 0, 3, truth.to(torch.int64) + 1)

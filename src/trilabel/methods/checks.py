@@ -1,0 +1,21 @@
+"""What labels methods can learn from, and what to say where they cannot."""
+
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+
+def require_presents(method: str, labels: Labels) -> None:
+    """Stops where no label is known to be present."""
+    if not labels.counts_per_class()[0].any():
+        raise TrilabelError(f"{method}: no label here is known to be present, so there is nothing to learn")
+
+
+def require_both(method: str, labels: Labels, instead: str = "a method for such labels, e.g. assume-negative") -> None:
+    """Stops where a method that learns from known labels alone has only presents or only absents."""
+    present, absent = (int(counts.sum()) for counts in labels.counts_per_class())
+    if not absent or not present:
+        have, lack = ("present", "absent") if present else ("absent", "present")
+        raise TrilabelError(
+            f"{method} learns from known labels alone, and no label here is known to be {lack}: it would call "
+            f"every class {have} in every image. Use {instead}"
+        )

@@ -1,0 +1,78 @@
+"""Expected positive regularisation: only named labels are scored, and the number of presents is held (Cole 2021)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.expected import expected_positives
+from trilabel.labels import Labels
+from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_presents
+
+
+@dataclass(frozen=True)
+class ExpectedPositiveSettings:
+    """EPR as in the paper, with known absents scored too."""
+
+    expected_positives: float | None = None
+    """Presents per image; none: estimated from the fully labelled images, or guessed where there are none."""
+    strength: float = 1.0
+    """Weight of the term that holds the predicted number of presents to the expected one."""
+
+
+class ExpectedPositive(Method):
+    """BCE of the known labels, and a penalty where a batch has more or fewer presents an image than expected."""
+
+    Settings = ExpectedPositiveSettings
+    settings: ExpectedPositiveSettings
+    summary = "BCE of known labels; unknown ones must only add up to the expected number of presents (EPR)"
+    suits = "presents known, absents rare or never named; presents per image known or estimable"
+
+    def __init__(
+        self,
+        settings: ExpectedPositiveSettings,
+        labels: Labels,
+        features: int = 0,
+        validation: Labels | None = None,
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.expected = expected_positives(labels, validation, settings.expected_positives)
+        self.notes = (self.expected.describe(),)
+
+    @classmethod
+    def check(cls, settings: ExpectedPositiveSettings, labels: Labels) -> None:
+        """Needs presents, and an expected number of them that an image can have."""
+        check_presents("expected-positive", settings.expected_positives, labels)
+        if not 0 <= settings.strength < float("inf"):
+            raise TrilabelError(f"expected-positive: strength is a number from 0, not {settings.strength}")
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass, the loss, and how many presents an image the model sees."""
+        logits, k = model(batch.images).logits, self.expected.value
+        loss = losses.expected_positive(logits, batch.labels, k, self.settings.strength)
+        loss = loss + absent_bce(logits, batch.labels)
+        return {"loss": loss, "logits": logits.detach(), "predicted_positives": predicted_positives(logits)}
+
+
+def absent_bce(logits: Tensor, labels: Tensor) -> Tensor:
+    """Σ over known absents of BCE ÷ (B·C). The paper has none; where there are some they should not be wasted."""
+    return losses.bce(logits, labels.clamp(max=0))
+
+
+def predicted_positives(logits: Tensor) -> Tensor:
+    """Mean over images of Σ σ(logits), for the log."""
+    return torch.sigmoid(logits.detach().float()).sum(1).mean()
+
+
+def check_presents(method: str, expected: float | None, labels: Labels) -> None:
+    """Refuses labels without presents, and an expected number of presents that no image can have."""
+    require_presents(method, labels)
+    classes = labels.shape[1]
+    if expected is not None and not 0 < expected <= classes:
+        raise TrilabelError(
+            f"{method}: expected_positives is the presents of an average image, above 0 and at most {classes} "
+            f"(the classes), not {expected}"
+        )

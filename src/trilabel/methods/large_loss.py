@@ -1,0 +1,114 @@
+"""Large loss (Kim 2022): an unknown label that keeps costing much as an absent one is probably present."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.losses import unknown_as_absent
+from trilabel.losses.large_loss import as_scored, large_count, large_unknown
+from trilabel.methods.base import Batch, Method, OverProcesses
+from trilabel.methods.checks import require_presents
+
+_ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class LargeLossSettings:
+    """LL-R as it stands; Kim 2022 searched delta in 0.1 … 0.5 (0.005 and 0.01 for 5,000 classes)."""
+
+    mode: Literal["reject", "correct", "correct-for-good"] = "reject"
+    """What happens to the unknown labels with the largest loss: left out of the step (LL-R), scored as present in this
+    step (LL-Ct), or remembered as present from the next epoch on (LL-Cp)."""
+    delta: float = 0.2
+    """Relative: by how many percent of a batch's labels their number grows with each epoch (of correct-for-good: that
+    many at each step). Absolute: by how much the threshold falls with each epoch."""
+    start: float | None = None
+    """Absolute: the threshold of the loss is start − epoch × delta (published: start 1 … 2, delta 0.1 … 0.2); none:
+    relative."""
+
+
+class LargeLoss(Method):
+    """Assume-negative, but for the unknown labels with the largest loss. The first epoch leaves all alone.
+
+    What is large is decided within the batch of one process.
+    """
+
+    Settings = LargeLossSettings
+    settings: LargeLossSettings
+    summary = "unknown counts as absent, but those with the largest loss are left out, or taken for present"
+    suits = "presents known, absents rare or never named"
+    weak: Tensor | None  # N×⌈C/8⌉, a bit a label: those taken for present for good
+
+    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.classes = labels.shape[1]
+        for_good = settings.mode == "correct-for-good"
+        bits = torch.zeros(len(labels), -(-self.classes // 8), dtype=torch.uint8) if for_good else None
+        self.register_buffer("weak", bits)
+
+    @classmethod
+    def check(cls, settings: LargeLossSettings, labels: Labels) -> None:
+        """Needs presents, and an amount."""
+        require_presents("large-loss", labels)
+        if not settings.delta >= 0 or (settings.start is None and settings.delta > 100):
+            raise TrilabelError(f"large-loss: delta is a percentage (with start: a loss) from 0, not {settings.delta}")
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass, the choice of large losses, and the loss with them changed."""
+        logits, chosen = model(batch.images).logits, self.settings
+        if self.weak is None:
+            large = self._large(logits, batch.labels, batch.epoch)
+            sign = as_scored(batch.labels, large, "reject" if chosen.mode == "reject" else "correct")
+        else:
+            weak = unpacked(self.weak[batch.rows], self.classes)
+            labels = torch.where(weak, 1, batch.labels)  # only unknown labels ever become weak ones
+            large = self._large(logits, labels, batch.epoch)
+            self.weak[batch.rows] = packed(weak | large)
+            sign = unknown_as_absent(labels)
+        return {"loss": losses.bce(logits, sign), "logits": logits.detach(), "taken": sign}
+
+    def _large(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+        """Which unknown labels are to change, B×C."""
+        chosen = self.settings
+        if epoch == 1:
+            return torch.zeros_like(labels, dtype=torch.bool)
+        if chosen.start is not None:
+            return large_unknown(logits, labels, threshold=chosen.start - epoch * chosen.delta)
+        percent = chosen.delta if chosen.mode == "correct-for-good" else (epoch - 1) * chosen.delta
+        return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
+
+    def share(self, over_processes: OverProcesses) -> None:
+        """A label that one process took for present is so for all."""
+        if self.weak is not None:
+            for part in torch.split(self.weak, _ROWS_AT_ONCE):
+                part.copy_(packed(over_processes(unpacked(part, self.classes).to(torch.uint8), "max")))
+
+    def weak_labels(self) -> sp.csr_array | None:
+        """Of correct-for-good: what it took for present."""
+        if self.weak is None:
+            return None
+        parts = [unpacked(part, self.classes).cpu().numpy() for part in torch.split(self.weak, _ROWS_AT_ONCE)]
+        return sp.vstack([sp.csr_array(part.astype(np.int8)) for part in parts], format="csr")
+
+
+def packed(mask: Tensor) -> Tensor:
+    """B×C of 0/1 -> B×⌈C/8⌉ uint8, a bit each."""
+    whole = F.pad(mask.to(torch.uint8), (0, -mask.shape[1] % 8)).view(len(mask), -1, 8)
+    return (whole << _bits(mask.device)).sum(2, dtype=torch.uint8)
+
+
+def unpacked(bits: Tensor, classes: int) -> Tensor:
+    """What `packed` packed, B×C bool."""
+    return ((bits[:, :, None] >> _bits(bits.device)) & 1).bool().flatten(1)[:, :classes]
+
+
+def _bits(device: torch.device) -> Tensor:
+    return torch.arange(8, dtype=torch.uint8, device=device)

@@ -1,0 +1,58 @@
+"""Ranking losses: every present label should score higher than every absent one (Gong 2014, Li 2017, Cole 2021)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.labels import Labels
+from trilabel.losses import unknown_as_absent
+from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_both, require_presents
+
+
+@dataclass(frozen=True)
+class RankingSettings:
+    """Which ranking loss, and who is ranked below the presents."""
+
+    loss: Literal["pairwise", "lsep", "warp"] = "pairwise"
+    """pairwise: hinge on probabilities (PR of Cole 2021). lsep: smooth, on logits (Li 2017). warp: hinge on logits,
+    weighted by the rank (Gong 2014)."""
+    unknown: Literal["absent", "ignore"] = "absent"
+    """Whether an unknown label ranks below the presents as an absent one does, or takes no part."""
+
+
+class Ranking(Method):
+    """Pairs of a present and an absent label of an image, each the wrong way round at a cost.
+
+    Its scores rank the classes of an image; they are not made to be probabilities.
+    """
+
+    Settings = RankingSettings
+    settings: RankingSettings
+    summary = "presents rank above absents in every image: pairwise hinge (PR), LSEP or WARP"
+    suits = "presents known; with unknown=ignore presents and absents known"
+
+    @classmethod
+    def check(cls, settings: RankingSettings, labels: Labels) -> None:
+        """Needs presents, and absents to rank them above."""
+        if settings.unknown == "ignore":
+            require_both("ranking with unknown=ignore", labels, "unknown=absent")
+        else:
+            require_presents("ranking", labels)
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss."""
+        logits, chosen = model(batch.images).logits, self.settings
+        labels = batch.labels if chosen.unknown == "ignore" else unknown_as_absent(batch.labels)
+        match chosen.loss:
+            case "pairwise":
+                # That loss ranks presents above unknown labels; here these are the ones that count as absent.
+                below = (labels > 0).to(labels.dtype) - (labels == 0).to(labels.dtype)
+                loss = losses.pairwise_ranking(logits, below)
+            case "lsep":
+                loss = losses.lsep(logits, labels)
+            case "warp":
+                loss = losses.warp(logits, labels)
+        return {"loss": loss, "logits": logits.detach()}

@@ -1,0 +1,175 @@
+"""Regularised online label estimation: a classifier and estimates of all labels teach each other (Cole 2021)."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.expected import expected_positives
+from trilabel.labels import Labels
+from trilabel.methods.base import Batch, Method, OverProcesses
+from trilabel.methods.expected_positive import absent_bce, check_presents, predicted_positives
+from trilabel.methods.row_table import RowTable
+
+_SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
+_UNSURE = math.log(0.6 / 0.4)  # those of unknown labels start between minus this and this
+_LABELS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True)
+class RoleSettings:
+    """The table is the paper's; the other estimators are for more images × classes than memory holds."""
+
+    expected_positives: float | None = None
+    """Presents per image; none: estimated from the fully labelled images, or guessed where there are none."""
+    estimator: Literal["table", "factorised", "network"] = "table"
+    """table: a number for every label. factorised: `rank` numbers for every image, and as many for every class.
+    network: a small network on the model's features."""
+    rank: int = 32
+    """Of the factorised estimator: numbers an image."""
+    hidden: int = 256
+    """Of the network: units of its hidden layer."""
+    lr_scale: float = 10.0
+    """Learning rate of the estimates as a multiple of the model's."""
+
+
+class Role(Method):
+    """Both classifier and estimates fit the known labels, the expected number of presents, and one another."""
+
+    Settings = RoleSettings
+    settings: RoleSettings
+    summary = "estimates every unknown label while it learns, holding the expected number of presents (ROLE)"
+    suits = "presents known, absents rare or never named; presents per image known or estimable"
+    cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorised)"
+
+    def __init__(
+        self, settings: RoleSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.expected = expected_positives(labels, validation, settings.expected_positives)
+        self.notes = (self.expected.describe(),)
+        images, classes = labels.shape
+        self.table: RowTable | None = None  # what is remembered of each image
+        self.estimator: nn.Module = Itself()  # what makes estimates of it
+        if settings.estimator == "table":
+            self.table = RowTable(first_estimates(labels))
+        elif settings.estimator == "factorised":
+            # Products of numbers up to `most`, so many of them, add up to _UNSURE at most.
+            most = math.sqrt(_UNSURE / settings.rank)
+            self.table = RowTable(torch.empty(images, settings.rank).uniform_(-most, most))
+            self.estimator = Factors(settings.rank, classes, most)
+        elif not features:
+            raise TrilabelError("role: estimator=network needs a model with features; use estimator=factorised")
+        else:
+            self.estimator = Network(features, settings.hidden, classes)
+
+    @classmethod
+    def check(cls, settings: RoleSettings, labels: Labels) -> None:
+        """Needs presents, settings that make sense, and for the table memory."""
+        check_presents("role", settings.expected_positives, labels)
+        for name, size in (("rank", settings.rank), ("hidden", settings.hidden)):
+            if size < 1:
+                raise TrilabelError(f"role: {name} is at least 1, not {size}")
+        if not 0 < settings.lr_scale < math.inf:
+            raise TrilabelError(f"role: lr_scale is a number above 0, not {settings.lr_scale}")
+        if settings.estimator == "table":
+            _check_memory(*labels.shape)
+
+    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
+        """What the estimator shares between images; a table trains itself."""
+        own = list(self.parameters())
+        return [(own, self.settings.lr_scale)] if own else []
+
+    def start_epoch(self, epoch: int, score_training_set: Callable[[], Tensor]) -> dict[str, float]:
+        """A new stage has a new optimiser, and takes over the estimates of the one before ("LinearInit")."""
+        if epoch == 1 and self.table is not None:
+            self.table.forget()
+        return {}
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass, the loss of classifier and estimates, and a step of the batch's rows of the table."""
+        output, labels = model(batch.images), batch.labels
+        logits = output.logits
+        remembered = output.features.detach() if self.table is None else self.table.read(batch.rows)
+        learning = self.table is not None and torch.is_grad_enabled()
+        loss = self._loss(logits, labels, self.estimator(remembered.requires_grad_(learning), labels))
+        if self.table is not None and learning:
+            # The loss sees the classifier as a constant on its way to the estimates, so the model is not walked.
+            (gradient,) = torch.autograd.grad(loss, remembered, retain_graph=True)
+            self.table.update(batch.rows, gradient, self.settings.lr_scale * batch.lr)
+        return {"loss": loss, "logits": logits.detach(), "predicted_positives": predicted_positives(logits)}
+
+    def _loss(self, logits: Tensor, labels: Tensor, estimate: Tensor) -> Tensor:
+        of_absents = (absent_bce(logits, labels) + absent_bce(estimate, labels)) / 2
+        return losses.role(logits, labels, estimate, self.expected.value) + of_absents
+
+    def share(self, over_processes: OverProcesses) -> None:
+        """Rows that any process visited become known to all."""
+        if self.table is not None:
+            self.table.share(over_processes)
+
+    @torch.no_grad()
+    def estimates(self, rows: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
+        """B×C: how probably each label of these images is present. The network needs their features (B×D) for it."""
+        logits: Tensor = self.estimator(features if self.table is None else self.table.read(rows), labels)
+        return torch.sigmoid(logits)
+
+
+class Itself(nn.Module):
+    """Estimates of the table: B×C logits, as they stand there."""
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return logits
+
+
+class Factors(nn.Module):
+    """Estimates of `rank` numbers an image: B×rank, and labels B×C, to B×C logits."""
+
+    def __init__(self, rank: int, classes: int, most: float) -> None:
+        super().__init__()
+        self.of_classes = nn.Parameter(torch.empty(rank, classes).uniform_(-most, most))
+        self.bias = nn.Parameter(torch.zeros(classes))
+
+    def forward(self, of_images: Tensor, labels: Tensor) -> Tensor:
+        return of_images @ self.of_classes + self.bias + _SURE * labels
+
+
+class Network(nn.Module):
+    """Estimates of features: B×D, and labels B×C, to B×C logits."""
+
+    def __init__(self, features: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(features, hidden)
+        self.last = nn.Linear(hidden, classes)
+        nn.init.zeros_(self.last.weight)  # so that every unknown label starts undecided, whatever the features
+        nn.init.zeros_(self.last.bias)
+
+    def forward(self, features: Tensor, labels: Tensor) -> Tensor:
+        estimate: Tensor = self.last(torch.relu(self.hidden(features))) + _SURE * labels
+        return estimate
+
+
+def first_estimates(labels: Labels) -> Tensor:
+    """N×C logits: sure of the known labels, undecided on the others (by torch's global generator)."""
+    images, classes = labels.shape
+    logits = torch.empty(images, classes).uniform_(-_UNSURE, _UNSURE)
+    for rows in torch.split(torch.arange(images), max(1, _LABELS_AT_ONCE // classes)):
+        known = labels.rows(rows.numpy())
+        logits[rows] = torch.where(known == 0, logits[rows], _SURE * known)
+    return logits
+
+
+def _check_memory(images: int, classes: int) -> None:
+    need = 3 * 4 * images * classes
+    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if need > have:
+        raise TrilabelError(
+            f"role: a table of {images:,} images × {classes:,} classes takes {need / 1e9:,.1f} GB, and this machine "
+            f"has {have / 1e9:,.1f} GB; use --set estimator=factorised or --set estimator=network"
+        )

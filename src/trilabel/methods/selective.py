@@ -1,0 +1,92 @@
+"""Class-aware selective loss (CSL, Ben-Baruch 2022), a baseline of Wang 2023."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.losses.robust import selected_unknown
+from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_both, require_presents
+
+
+@dataclass(frozen=True)
+class SelectiveSettings:
+    """Which unknown labels count as absent, and how hard."""
+
+    top_k: int = 5
+    """That many unknown labels an image, the most probable ones of the batch, take no part."""
+    prior_epochs: int | None = None
+    """Epochs of the rehearsal that estimates how often each class is present, from known labels alone; none: 3 where
+    presents and absents are known, else 0, which leaves `top_k` to decide alone."""
+    prior_threshold: float = 0.5
+    """Unknown labels of classes that are present in more than this share of the images take no part."""
+    gamma_pos: float = 0.0
+    """Focus on hard presents."""
+    gamma_neg: float = 1.0
+    """Focus on hard absents that are known."""
+    gamma_unknown: float = 4.0
+    """Focus on hard ones among the unknown that count as absent."""
+    clip: float = 0.0
+    """Absents with a probability below this cost nothing."""
+
+
+class Selective(Method):
+    """Unknown counts as absent, but for classes that are common and labels that look present: those take no part.
+
+    How common a class is, a first model tells that learns from known labels alone; training then starts anew.
+    """
+
+    Settings = SelectiveSettings
+    settings: SelectiveSettings
+    summary = "unknown counts as absent, except in common classes and where it looks present (CSL)"
+    suits = "any mix with presents; at its best where absents are known too"
+    cost = "as plain BCE, after a rehearsal of prior_epochs"
+
+    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.register_buffer("priors", torch.zeros(labels.shape[1]))  # share of images with the class, as estimated
+        self.priors: Tensor
+        one_sided = not labels.counts_per_class()[1].any()
+        self.rehearsal_epochs = (0 if one_sided else 3) if settings.prior_epochs is None else settings.prior_epochs
+        if one_sided and settings.prior_epochs is None:
+            self.notes = ("selective: no label is known to be absent, so no class priors are estimated",)
+
+    @classmethod
+    def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
+        """Needs presents, and absents for a rehearsal that is asked for."""
+        require_presents("selective", labels)
+        if settings.prior_epochs:
+            require_both("the rehearsal of selective", labels, "prior_epochs=0")
+        if settings.top_k < 0 or (settings.prior_epochs or 0) < 0 or not 0 <= settings.prior_threshold <= 1:
+            raise TrilabelError("selective: top_k and prior_epochs are 0 or more, prior_threshold is a share")
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss; in the rehearsal on the known labels alone."""
+        logits, chosen = model(batch.images).logits, self.settings
+        ignored = self.priors > chosen.prior_threshold
+        loss = losses.partial_asymmetric(
+            logits,
+            batch.labels,
+            "ignore" if batch.rehearsal else "selective",
+            chosen.gamma_pos,
+            chosen.gamma_neg,
+            chosen.gamma_unknown,
+            chosen.top_k,
+            chosen.clip,
+            ignored,
+        )
+        parts = {"loss": loss, "logits": logits.detach()}
+        if not batch.rehearsal:
+            counted = selected_unknown(logits, batch.labels, chosen.top_k, ignored)
+            parts["taken"] = batch.labels - counted.to(batch.labels.dtype)
+        return parts
+
+    def end_rehearsal(self, scores: Tensor) -> None:
+        """The mean probability of a class over the training images is how common it is."""
+        seen = scores[~scores[:, 0].isnan()]  # an image that could not be read has none
+        self.priors.copy_(seen.sigmoid().mean(0))

@@ -1,0 +1,363 @@
+"""role is ROLE plus the known absents; its estimates move as Adam would move them, and find what nobody named."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.methods.linear_problem import CLASSES, FEATURES
+from tests.methods.one_positive import batches, found, linear_model, one_positive_problem, train
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods import METHODS, Batch, check_method, create_method
+
+ESTIMATORS = ("table", "factorised", "network")
+LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, -1], [0, 0, 1, 0], [1, 0, 0, 1]])
+SURE, UNSURE = math.log(0.995 / 0.005), math.log(0.6 / 0.4)
+
+
+def role(settings=None, labels=LABELS, validation=None, features=5):
+    torch.manual_seed(3)
+    return create_method("role", settings or {}, labels, features, validation)
+
+
+def batch_of(labels, rows=None, lr=1e-3, features=5, seed=4):
+    rows = torch.arange(len(labels)) if rows is None else torch.as_tensor(rows)
+    images = torch.randn(len(rows), features, generator=torch.Generator().manual_seed(seed))
+    return Batch(images, None, labels.rows(rows.numpy()), rows, 1, lr)
+
+
+def estimate_logits(method, batch):
+    return torch.logit(method.estimates(batch.rows, batch.labels, batch.images).double()).float()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("k", [1.5, 2.25])
+def test_each_setting_is_the_loss_it_names(estimator, k):
+    method, model = role({"estimator": estimator, "expected_positives": k, "rank": 3, "hidden": 7}), linear_model(5, 4)
+    batch = batch_of(LABELS, rows=[3, 0, 2])
+    logits, estimate = model(batch.images).logits, estimate_logits(method, batch)
+    parts = method.step(model, batch)
+    assert set(parts) == {"loss", "logits", "predicted_positives"}
+    absent = batch.labels.clamp(max=0)
+    of_absents = (losses.bce(logits, absent) + losses.bce(estimate, absent)) / 2
+    torch.testing.assert_close(parts["loss"], losses.role(logits, batch.labels, estimate, k) + of_absents)
+    assert torch.equal(parts["logits"], logits) and not parts["logits"].requires_grad
+    assert parts["predicted_positives"].item() == pytest.approx(torch.sigmoid(logits).sum(1).mean().item())
+
+
+def test_the_numbers_worked_out_by_hand():
+    method, model, batch = role({"expected_positives": 1.75}), linear_model(5, 4), batch_of(LABELS)
+    f = torch.sigmoid(model(batch.images).logits).tolist()
+    g = method.estimates(batch.rows, batch.labels).tolist()
+    total, sums = 0.0, [0.0, 0.0]
+    for i, row in enumerate(LABELS.to_signed().tolist()):
+        for j, z in enumerate(row):
+            for which, (p, other) in enumerate(((f[i][j], g[i][j]), (g[i][j], f[i][j]))):
+                total -= math.log(p) if z == 1 else math.log(1 - p) if z == -1 else 0.0
+                total -= other * math.log(p) + (1 - other) * math.log(1 - p)
+                sums[which] += p
+    held = sum(((of / 5 - 1.75) / 4) ** 2 for of in sums)
+    assert method.step(model, batch)["loss"].item() == pytest.approx((total / 20 + held) / 2, rel=1e-4)
+
+
+# ---- how estimates begin and move
+
+
+def test_the_table_starts_sure_of_what_is_known_and_undecided_otherwise():
+    labels = Labels.from_signed(np.random.default_rng(0).choice([-1, 0, 1], (400, 30)).astype(np.int8))
+    values, dense = role(labels=labels).table.values, torch.from_numpy(labels.to_signed())
+    assert values.dtype == torch.float32
+    torch.testing.assert_close(values[dense == 1], torch.full_like(values[dense == 1], SURE))
+    torch.testing.assert_close(values[dense == -1], torch.full_like(values[dense == -1], -SURE))
+    unknown = torch.sigmoid(values[dense == 0])
+    assert unknown.min() == pytest.approx(0.4, abs=1e-3) and unknown.max() == pytest.approx(0.6, abs=1e-3)
+    assert unknown.mean() == pytest.approx(0.5, abs=0.01) and unknown.std() == pytest.approx(0.2 / 12**0.5, rel=0.05)
+    assert torch.equal(values, role(labels=labels).table.values)  # by torch's seed
+    torch.manual_seed(8)
+    assert not torch.equal(values, create_method("role", {}, labels).table.values)
+
+
+@pytest.mark.parametrize("estimator", ["factorised", "network"])
+def test_the_others_start_in_the_same_range(estimator):
+    labels = Labels.from_signed(np.random.default_rng(0).choice([-1, 0, 1], (300, 40)).astype(np.int8))
+    method, batch = role({"estimator": estimator}, labels), batch_of(labels)
+    logits = estimate_logits(method, batch) - SURE * batch.labels
+    assert logits.abs().max() <= UNSURE + 1e-3
+    assert (logits.std() > 0.005) == (estimator == "factorised")
+
+
+@pytest.mark.parametrize("estimator", ["table", "factorised"])
+def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
+    """The same training with all that is remembered of images as one dense parameter under torch's Adam."""
+    features, _, labels, _ = one_positive_problem()
+    features, labels = features[:96], labels[:96]
+    method = role({"estimator": estimator, "expected_positives": 2.0, "rank": 4}, labels)
+    dense = nn.Parameter(method.table.values.clone())
+    ours, theirs = linear_model(FEATURES, CLASSES), linear_model(FEATURES, CLASSES)
+    shared = {name: nn.Parameter(value.detach().clone()) for name, value in method.estimator.named_parameters()}
+    groups = [{"params": theirs.parameters(), "lr": 0.003}, {"params": [dense, *shared.values()], "lr": 0.03}]
+    adam = torch.optim.Adam(groups)
+    for _, rows in batches(96, epochs=8, size=8):
+        signs = labels.rows(rows.numpy())
+        estimate = dense[rows]
+        if estimator == "factorised":
+            estimate = estimate @ shared["of_classes"] + shared["bias"] + SURE * signs
+        adam.zero_grad()
+        losses.role(theirs(features[rows]).logits, signs, estimate, 2.0).backward()
+        adam.step()
+    start = method.table.values.clone()
+    optimiser = torch.optim.Adam(
+        [{"params": ours.parameters(), "lr": 0.003}, {"params": method.parameters(), "lr": 0.03}]
+        if shared
+        else [{"params": ours.parameters(), "lr": 0.003}]
+    )
+    for _, rows in batches(96, epochs=8, size=8):
+        optimiser.zero_grad()
+        batch = Batch(features[rows], None, labels.rows(rows.numpy()), rows, 1, 0.003)
+        method.step(ours, batch)["loss"].backward()
+        optimiser.step()
+    moved = (dense.detach() - start).abs().mean()
+    assert moved > 0.1
+    assert (method.table.settled() - dense.detach()).abs().max() < 0.01 * moved
+    assert (method.table.values - dense.detach()).abs().max() > 0.05 * moved
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", ["table", "factorised"])
+def test_a_step_moves_the_rows_of_its_batch_and_no_others(estimator):
+    method, model = role({"estimator": estimator}), linear_model(5, 4)
+    before = method.table.values.clone()
+    method.step(model, batch_of(LABELS, rows=[4, 1]))
+    assert (method.table.values[[4, 1]] != before[[4, 1]]).any(1).all()
+    assert torch.equal(method.table.values[[0, 2, 3]], before[[0, 2, 3]])
+
+
+def test_the_rows_learn_at_a_multiple_of_the_models_rate():
+    for scale, lr in ((10.0, 1e-3), (2.0, 0.01)):
+        method = role({"lr_scale": scale})
+        before = method.table.values.clone()
+        method.step(linear_model(5, 4), batch_of(LABELS, lr=lr))
+        # The first step of Adam is the learning rate, whatever the gradient.
+        torch.testing.assert_close(
+            (method.table.values - before).abs().max(), torch.tensor(scale * lr), rtol=1e-3, atol=0
+        )
+    for estimator, count in (("factorised", 2), ("network", 4)):
+        ((own, scale),) = role({"estimator": estimator, "lr_scale": 7}).parameter_groups()
+        assert len(own) == count and scale == 7
+    assert role().parameter_groups() == [] and not list(role().parameters())
+
+
+@pytest.mark.parametrize("estimator", ["table", "factorised"])
+def test_the_rows_learn_without_a_walk_through_the_model(estimator):
+    walked = []
+
+    class Watched(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = linear_model(5, 4)
+
+        def forward(self, images):
+            output = self.model(images)
+            output.logits.register_hook(walked.append)
+            return output
+
+    method = role({"estimator": estimator})
+    loss = method.step(Watched(), batch_of(LABELS))["loss"]
+    assert int(method.table.now) == 1 and not walked
+    assert all(parameter.grad is None for parameter in method.parameters())
+    loss.backward()
+    assert len(walked) == 1
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_without_gradients_nothing_is_learned(estimator):
+    method, model, batch = role({"estimator": estimator}), linear_model(5, 4), batch_of(LABELS)
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    with torch.no_grad():
+        loss = method.step(model, batch)["loss"]
+    assert all(torch.equal(value, before[name]) for name, value in method.state_dict().items())
+    assert torch.equal(loss, method.step(model, batch)["loss"].detach())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_gets_a_gradient_and_the_features_none(estimator):
+    method, model, batch = role({"estimator": estimator}), linear_model(5, 4), batch_of(LABELS)
+    images = batch.images.clone().requires_grad_()
+    method.step(model, batch._replace(images=images))["loss"].backward()
+    assert all(parameter.grad is not None for parameter in method.parameters())
+    # What reaches the images comes through the classifier alone: the network reads features as they are.
+    with torch.no_grad():
+        estimate = estimate_logits(role({"estimator": estimator}), batch)
+    again = batch.images.clone().requires_grad_()
+    absents = losses.bce(logits := model(again).logits, batch.labels.clamp(max=0)) / 2
+    (losses.role(logits, batch.labels, estimate, 1.875) + absents).backward()
+    assert method.expected.value == 1.875
+    torch.testing.assert_close(images.grad, again.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_a_new_stage_keeps_the_estimates_and_forgets_the_momentum():
+    for estimator in ("table", "factorised"):
+        method, model = role({"estimator": estimator}), linear_model(5, 4)
+        for seed in range(5):
+            method.step(model, batch_of(LABELS, rows=[seed], lr=0.01, seed=seed))
+        before = {name: value.clone() for name, value in method.state_dict().items()}
+        settled = method.table.settled()
+        assert method.start_epoch(2, lambda: torch.zeros(0)) == {}
+        assert all(torch.equal(value, before[name]) for name, value in method.state_dict().items())
+        method.start_epoch(1, lambda: torch.zeros(0))
+        assert torch.equal(method.table.values, settled) and not torch.equal(settled, before["table.values"])
+        assert not method.table.mean.any() and int(method.table.now) == 0
+    role({"estimator": "network"}).start_epoch(1, lambda: torch.zeros(0))
+
+
+def test_sharing_is_that_of_the_table():
+    calls = []
+
+    def over_processes(tensor, how):
+        calls.append(how)
+        return tensor
+
+    role({"estimator": "network"}).share(over_processes)
+    assert not calls
+    method = role()
+    method.step(linear_model(5, 4), batch_of(LABELS))
+    assert method.table.touched.all()
+    method.share(over_processes)
+    assert set(calls) == {"sum", "max"} and not method.table.touched.any()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_it_goes_on_from_what_was_saved(estimator):
+    method, model = role({"estimator": estimator}), linear_model(5, 4)
+    batch = batch_of(LABELS, rows=[0, 3])
+    method.step(model, batch)
+    torch.manual_seed(77)
+    again = create_method("role", {"estimator": estimator}, LABELS, 5)
+    again.load_state_dict(method.state_dict())
+    for _ in range(3):
+        assert torch.equal(method.step(model, batch)["loss"], again.step(model, batch)["loss"])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_nothing_waits_for_the_device(estimator):
+    # On the meta device there are no values to wait for: whoever asks for one fails.
+    method, model, batch = role({"estimator": estimator}).to("meta"), linear_model(5, 4).to("meta"), batch_of(LABELS)
+    batch = batch._replace(**{name: getattr(batch, name).to("meta") for name in ("images", "labels", "rows")})
+    method.step(model, batch)["loss"].backward()
+
+
+# ---- what it is for
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_it_calls_more_hidden_presents_than_assuming_absence(estimator):
+    features, truth, labels, sample = one_positive_problem()
+    plain, model = linear_model(FEATURES, CLASSES), linear_model(FEATURES, CLASSES)
+    train(create_method("assume-negative", {}, labels), plain, features, labels)
+    method = role({"estimator": estimator, "rank": 4, "hidden": 32}, labels, sample, FEATURES)
+    train(method, model, features, labels)
+    (few, wrong), (many, right) = (found(which, features, truth, labels) for which in (plain, model))
+    assert few < 0.4 and many > 0.75
+    assert right > wrong + 0.02 and right > 0.83
+    rows = torch.arange(len(labels))
+    estimates = method.estimates(rows, labels.rows(rows.numpy()), features).numpy()
+    hidden, absent = (truth > 0) & (labels.to_signed() == 0), truth < 0
+    assert estimates[hidden].mean() > estimates[absent].mean() + 0.2
+    if estimator == "table":
+        assert (estimates[hidden] > 0.5).mean() > 0.8 and (estimates[absent] < 0.5).mean() > 0.8
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_known_absents_anchor_classifier_and_estimates(estimator):
+    features, truth, labels, sample = one_positive_problem()
+    dense, draw = labels.to_signed().copy(), np.random.default_rng(2)
+    dense[(truth < 0) & (draw.random(truth.shape) < 0.3)] = -1
+    mixed = Labels.from_signed(dense)
+    method, model = role({"estimator": estimator}, mixed, sample, FEATURES), linear_model(FEATURES, CLASSES)
+    train(method, model, features, mixed)
+    rows = torch.arange(len(mixed))
+    estimates = method.estimates(rows, mixed.rows(rows.numpy()), features).numpy()
+    # Where the classifier says f, the loss is least at an estimate of (1 + f)/2 for a present and f/2 for an absent.
+    assert estimates[dense == 1].mean() > 0.85 and estimates[dense == -1].mean() < 0.15
+    assert (estimates[dense == 1] > 0.5).mean() > 0.98 and (estimates[dense == -1] < 0.5).mean() > 0.98
+    scores = model(features).logits.detach().numpy()
+    assert (scores[dense == -1] < 0).mean() > 0.9 and (scores[dense == 1] > 0).mean() > 0.9
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("dense", [[[0, 0, 0], [1, 0, 0]], [[1], [0]], [[1, -1], [-1, 1]], [[1]]])
+def test_rows_without_names_one_class_and_full_labels_also_in_half_precision(estimator, dense):
+    labels = Labels.from_signed(dense)
+    method, model = role({"estimator": estimator}, labels), linear_model(5, labels.shape[1])
+    optimiser = torch.optim.SGD([*model.parameters(), *method.parameters()], lr=0.1)
+    for half in (False, True, True):
+        optimiser.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            parts = method.step(model, batch_of(labels))
+        assert parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
+        assert parts["logits"].dtype == (torch.bfloat16 if half else torch.float32)
+        parts["loss"].backward()
+        optimiser.step()
+    tensors = [*model.parameters(), *method.state_dict().values()]
+    assert all(torch.isfinite(tensor).all() for tensor in tensors)
+
+
+# ---- what it knows, and what it refuses
+
+
+def test_hidden_labels_are_never_counted():
+    truth = np.where(np.arange(8) < 5, 1, -1) * np.ones((30, 1), np.int8)
+    single = np.zeros_like(truth)
+    single[:, 0] = 1
+    method = role(labels=Labels.from_signed(single.astype(np.int8)))
+    assert method.expected.value == 1.5 and "A GUESS" in method.notes[0]
+    sample = Labels.from_signed(truth.astype(np.int8))
+    method = role(labels=Labels.from_signed(single.astype(np.int8)), validation=sample)
+    assert method.expected.value == 5 and "30 fully labelled images" in method.notes[0]
+    assert role({"expected_positives": 2}).notes == ("presents per image: 2 (given)",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"estimator": "tree"}, "estimator.* is table, factorised, network"),
+        ({"rank": 0}, "rank is at least 1, not 0"),
+        ({"hidden": "-3"}, "hidden is at least 1, not -3"),
+        ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),
+        ({"lr_scale": math.nan}, "lr_scale is a number above 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, says):
+    with pytest.raises(TrilabelError, match=says):
+        check_method("role", settings, LABELS)
+
+
+def test_a_network_needs_features():
+    with pytest.raises(TrilabelError, match="estimator=network needs a model with features"):
+        role({"estimator": "network"}, features=0)
+
+
+def test_a_table_beyond_memory_is_refused_with_a_way_out(monkeypatch):
+    pages = {"SC_PHYS_PAGES": 3 * 5 * 4, "SC_PAGE_SIZE": 4}  # just enough for 5 images × 4 classes
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    check_method("role", {}, LABELS)
+    pages["SC_PHYS_PAGES"] -= 1
+    with pytest.raises(
+        TrilabelError, match=r"5 images × 4 classes takes 0\.0 GB.*--set estimator=factorised"
+    ) as caught:
+        check_method("role", {}, LABELS)
+    assert "\n" not in str(caught.value)
+    for estimator in ("factorised", "network"):
+        check_method("role", {"estimator": estimator}, LABELS)
+
+
+def test_what_the_command_line_shows():
+    for name in ("role", "expected-positive"):
+        shown = METHODS[name]
+        assert shown.summary and shown.suits and shown.cost and shown.views == 1

@@ -1,0 +1,15 @@
+"""Presents per image, counted one label at a time, and their mean drawn again one image at a time."""
+
+import random
+
+
+def counts_of_full(dense: list[list[int]]) -> list[int]:
+    """How many presents each image has of which every label is known."""
+    return [sum(label == 1 for label in row) for row in dense if row and all(label != 0 for label in row)]
+
+
+def interval(counts: list[int], draws: int = 2_000) -> tuple[float, float]:
+    """5th and 95th percentile of the mean of images drawn with replacement."""
+    generator = random.Random(3)
+    means = sorted(sum(generator.choice(counts) for _ in counts) / len(counts) for _ in range(draws))
+    return means[int(0.05 * draws)], means[int(0.95 * draws) - 1]

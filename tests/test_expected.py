@@ -1,0 +1,118 @@
+"""Presents per image come from fully labelled images alone, with an honest interval, or are called a guess."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.oracles import expected as oracle
+from trilabel.expected import ExpectedPositives, expected_positives, labelled_positives
+from trilabel.labels import Labels
+
+quick = settings(max_examples=60, deadline=None)
+
+
+def dense_labels(least=0):
+    shapes = st.tuples(st.integers(0, 9), st.integers(least, 4))
+    return hnp.arrays(np.int8, shapes, elements=st.sampled_from([-1, 1, 1, 0]))
+
+
+@quick
+@given(dense_labels())
+def test_the_mean_is_that_of_a_plain_count(dense):
+    found, counts = labelled_positives(Labels.from_signed(dense)), oracle.counts_of_full(dense.tolist())
+    if not counts:
+        assert found is None
+        return
+    assert found.value == pytest.approx(sum(counts) / len(counts))
+    assert (found.images, found.source) == (len(counts), "labelled")
+    if len(counts) < 5:
+        assert (found.low, found.high) == (None, None)
+    else:
+        assert min(counts) <= found.low <= found.value + 1e-9 and found.value - 1e-9 <= found.high <= max(counts)
+
+
+@quick
+@given(dense_labels(least=1), st.data())
+def test_training_and_validation_labels_count_alike(dense, data):
+    cut = data.draw(st.integers(0, len(dense)))
+    apart = expected_positives(Labels.from_signed(dense[:cut]), Labels.from_signed(dense[cut:]))
+    if apart.source == "labelled":
+        assert apart == expected_positives(Labels.from_signed(dense))
+
+
+@pytest.mark.parametrize("images", [5, 25, 400])
+def test_the_interval_is_that_of_a_plain_loop(images):
+    counts = np.random.default_rng(images).poisson(2.5, images).clip(0, 12)
+    dense = np.where(np.arange(12) < counts[:, None], 1, -1)
+    found = expected_positives(Labels.from_signed(dense))
+    low, high = oracle.interval(oracle.counts_of_full(dense.tolist()))
+    width = high - low
+    assert found.low == pytest.approx(low, abs=0.08 * width) and found.high == pytest.approx(high, abs=0.08 * width)
+
+
+def test_the_interval_of_25_images_holds_the_true_mean_nine_times_in_ten():
+    # As table A2 of Cole 2021 on made-up labels: 20,000 images with 2.9 presents on average, as COCO has.
+    draw = np.random.default_rng(1)
+    counts = (1 + draw.negative_binomial(2, 2 / (2 + 1.9), 20_000)).clip(max=18)
+    population = Labels.from_signed(np.where(np.arange(18) < counts[:, None], 1, -1).astype(np.int8))
+    held, ends = [], []
+    for _ in range(600):
+        found = expected_positives(population[draw.choice(20_000, 25, replace=False)])
+        held.append(found.low <= counts.mean() <= found.high)
+        ends.append((found.low, found.high))
+    # Resampling 25 skewed counts is known to fall a few points short; the noise of 600 draws is 1.3 points.
+    assert 0.83 <= np.mean(held) <= 0.93
+    plain = [counts[draw.choice(20_000, 25, replace=False)].mean() for _ in range(4_000)]
+    width = np.subtract(*np.percentile(plain, [95, 5]))
+    assert np.mean(np.diff(ends)) == pytest.approx(width, rel=0.1)
+
+
+def test_a_guess_is_one_and_a_half_times_what_is_named_and_within_reason():
+    def guess(dense):
+        found = expected_positives(Labels.from_signed(dense), Labels.from_signed(np.zeros((2, len(dense[0])))))
+        assert found.source == "guess" and found.low is found.high is None and found.images == 0
+        return found.value
+
+    assert guess([[1, 0, 0], [0, 1, 0], [0, 0, 0]]) == 1.5  # the image without a name does not count
+    assert guess([[1, 1, 0, 0], [0, 1, 0, 0]]) == 2.25
+    assert guess([[1, 1, 1, 0]]) == 4  # there are no more classes
+    assert guess([[-1, 0, 0]]) == 1.5
+    assert guess([[-1, -1], [1, 0]]) == 1.5  # fully labelled images without any present forbid none elsewhere
+
+
+@given(st.integers(1, 5), st.integers(0, 4), st.integers(0, 100))
+@quick
+def test_it_is_always_a_number_that_images_can_have(classes, images, seed):
+    dense = np.random.default_rng(seed).choice([-1, 0, 1], (images, classes))
+    assert 0 < expected_positives(Labels.from_signed(dense.astype(np.int8))).value <= classes
+
+
+def test_what_is_given_is_taken():
+    full = Labels.from_signed(np.ones((9, 3)))
+    assert expected_positives(full, full, given=1.25) == ExpectedPositives(1.25, "given")
+
+
+def test_nothing_is_made_dense():
+    images, classes = 2_000_000, 5_000  # 10 GB as int8
+    rows, columns = np.arange(images), np.arange(images) % classes
+    csr = sp.csr_array((np.ones(images, np.int8), (rows, columns)), shape=(images, classes))
+    assert expected_positives(Labels.from_csr(csr)).value == 1.5
+
+
+def test_what_people_read():
+    def said(*args):
+        line = ExpectedPositives(*args).describe()
+        assert "\n" not in line
+        return line
+
+    assert said(2.9, "given") == "presents per image: 2.9 (given)"
+    assert said(2.312, "labelled", 2.25, 2.377, 1500) == (
+        "presents per image: 2.31 (90 % interval 2.25–2.38, from 1,500 fully labelled images)"
+    )
+    assert "from 3 fully labelled images: too few" in said(2.0, "labelled", None, None, 3)
+    assert "from 1 fully labelled image:" in said(2.0, "labelled", None, None, 1)
+    guess = said(1.5, "guess")
+    assert "1.50 is A GUESS" in guess and "--set expected_positives=K" in guess and "label a few images fully" in guess
