@@ -16,6 +16,7 @@ from PIL import Image
 
 from trilabel.cli import COMMANDS, main
 from trilabel.data.dataset import Dataset
+from trilabel.methods import METHODS
 
 QUICK = ["--image-size", "32", "--epochs", "2", "--workers", "0", "--batch-size", "16"]
 
@@ -138,8 +139,23 @@ def test_hidden_labels_and_method_settings(project: Path, capsys: pytest.Capture
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
-    assert {row["method"] for row in result(capsys, "methods")} == {"known-only", "assume-negative"}
-    assert "cole2021-an" in result(capsys, "recipes")
+    listed = {row["method"]: row for row in result(capsys, "methods")}
+    assert list(listed) == list(METHODS)
+    assert all(row["what"] and row["labels"] and row["cost"] for row in listed.values())
+    assert listed["large-loss"]["settings"] == {"mode": "reject", "delta": 0.2, "start": None}
+    recipes = result(capsys, "recipes")
+    assert recipes["kim2022-ll-ct"]["settings"] == {"mode": "correct"}
+    assert recipes["cole2021-role-linear-init"]["plan"] == "linear-then-fine-tune"
+
+
+def test_another_method_does_not_take_over_the_settings_of_the_recipe(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = (project / "labels.csv", "--images", project / "photos", "--backbone", "tiny", *QUICK)
+    for method, settings in (("large-loss", {"mode": "correct"}), ("assume-negative", {})):
+        out = project / f"recipe-{method}"
+        result(capsys, "train", *data, "--recipe", "kim2022-ll-ct", "--method", method, "--out", out)
+        assert json.loads((out / "config.json").read_text())["config"]["settings"] == settings
 
 
 # ---- stopping

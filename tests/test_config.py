@@ -1,6 +1,7 @@
 """Configurations survive JSON, refuse what makes no sense, and read settings given as text."""
 
 import json
+import re
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
@@ -9,6 +10,16 @@ from trilabel.config import Config, settings_of
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.recipes import RECIPES
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_says_where_it_is_from_and_has_a_method_that_takes_its_settings(recipe):
+    config, about = RECIPES[recipe](), RECIPES[recipe].__doc__ or ""
+    assert "\n" not in about
+    if "20" in recipe:
+        assert re.search(r"^(Cole 2021|Kim 2022), (table|appendix) ", about) and "Grid: " in about
+    if config.method != "auto":
+        settings_of(METHODS[config.method].Settings, config.settings, config.method)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

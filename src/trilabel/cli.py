@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -216,7 +216,9 @@ class Train(Config, Source):
                     f"{self.resume}: this run was started from Python; resume it with trilabel.train(…, resume=True)"
                 )
         else:
-            settings = {**self.settings, **dict(name_and_value("--set", text) for text in self.set)}
+            settings = dict(name_and_value("--set", text) for text in self.set)
+            if self.method == resolve(self.recipe).method:  # the recipe's settings are those of its method
+                settings = {**self.settings, **settings}
             chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | {"settings": settings}
             source = {"data": self.data, **self.options()}
             source = {name: from_anywhere(value) for name, value in source.items()}
@@ -362,7 +364,7 @@ class Methods:
     def __call__(self) -> None:
         from trilabel.methods import METHODS
 
-        listed = [
+        listed: list[dict[str, Any]] = [
             {
                 "method": name,
                 "what": kind.summary,
@@ -374,8 +376,9 @@ class Methods:
         ]
         if self.json:
             return print_json(listed)
-        shown = [{**row, "settings": " ".join(f"{k}={v}" for k, v in row["settings"].items())} for row in listed]  # type: ignore[attr-defined]
-        return print_table(list(shown[0]), [list(row.values()) for row in shown])
+        for row, kind in zip(listed, METHODS.values(), strict=True):
+            row["settings"] = " ".join(f"{name}={choice}" for name, choice in choices(kind.Settings).items())
+        return print_table(list(listed[0]), [list(row.values()) for row in listed])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,6 +439,17 @@ def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
         return dataset
     _, rows, _ = split_for_training(dataset, config)
     return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
+
+
+def choices(settings: type[Any]) -> dict[str, str]:
+    """What may be given for each setting of a method: its default, and after it the others where they are few."""
+    hints = get_type_hints(settings)
+    found = {}
+    for f in fields(settings):
+        others = [other for other in get_args(hints[f.name]) if other != f.default]
+        words = [f.default, *others] if get_origin(hints[f.name]) is Literal else [f.default]
+        found[f.name] = "|".join("none" if word is None else str(word) for word in words)
+    return found
 
 
 def from_anywhere(value: Any) -> Any:

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from trilabel.state import Progress, State
 
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
 
+_MOST_LABELS_ON_DEVICE = 2**26  # a byte each
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
@@ -71,6 +72,7 @@ def train(
     accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
     if accelerator == "cuda" and not torch.cuda.is_available():
         raise TrilabelError("device 'cuda' was asked for, but torch finds no GPU; use --device cpu or auto")
+    prepare_torch()
     strategy: Any = "auto"
     if config.devices > 1:
         # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
@@ -90,6 +92,16 @@ def train(
         stop_children()  # Ctrl-C reaches them by itself, a signal to this process alone does not
         raise
     return folder.run()
+
+
+def prepare_torch() -> None:
+    """Spares a machine without a GPU from looking for one at each step.
+
+    Adam asks each time, and Fabric has torch open the driver's library for the answer, so that asking does not spoil
+    processes that are forked later; where there is no driver, that only takes time.
+    """
+    if not torch.cuda.is_available():
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
 
 
 def _train(
@@ -157,6 +169,8 @@ class Training:
                 say(note)
         self.truth = None if dataset.truth is None else dataset.truth[train_rows]
         backbone = self.model.backbone
+        self.label_rows = label_reader(self.labels, fabric.device)
+        self.truth_rows = None if self.truth is None else label_reader(self.truth, fabric.device)
         self.views = Views(backbone.mean, backbone.std, config.flip, config.crop)
         if config.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
@@ -245,7 +259,7 @@ class Training:
                 now.left_out += len(drawn.failed)
                 if len(drawn.positions):
                     state.note(parts)
-                    truth = None if self.truth is None else to_device(self.truth.rows(drawn.positions), fabric.device)
+                    truth = None if self.truth_rows is None else self.truth_rows(drawn.positions, batch.rows)
                     self.diagnosis.note(now.epoch, batch.rows, batch.labels, truth, parts)
                 now.step += 1
                 now.seconds = time.monotonic() - begun
@@ -267,7 +281,8 @@ class Training:
         if device.type == "cuda":  # torch.manual_seed asks for GPUs anew at each call, which costs a millisecond
             torch.cuda.manual_seed(seed)
         draw = torch.Generator().manual_seed(seed)
-        labels = self.labels.rows(drawn.positions)
+        rows = to_device(torch.from_numpy(drawn.positions), device)
+        labels = self.label_rows(drawn.positions, rows)
         if not len(drawn.positions):  # every image was broken: a black one, so that the model has something to see
             black = torch.zeros((1, 3, self.images.size, self.images.size), dtype=torch.uint8, device=device)
             drawn = drawn._replace(images=black)
@@ -277,8 +292,6 @@ class Training:
             strong = self.views.strong(drawn.images, draw) if self.method.views == 2 else None
             if self.config.channels_last:
                 images = images.contiguous(memory_format=torch.channels_last)
-        rows = torch.from_numpy(drawn.positions)
-        labels, rows = to_device(labels, device), to_device(rows, device)
         return Batch(images, strong, labels, rows, now.epoch, now.lr, stage.name == REHEARSAL)
 
     def close_epoch(self, stage: Stage, model: nn.Module, val_images: ImageSource, best_file: Path) -> None:
@@ -480,6 +493,17 @@ class Training:
         if self.fabric.world_size > 1:
             for buffer in model.buffers():
                 torch.distributed.broadcast(buffer, src=0)
+
+
+def label_reader(labels: Labels, device: torch.device) -> Callable[[NDArray[np.int64], Tensor], Tensor]:
+    """A function that gives the labels of images, by their positions here and on the device, as B×C on the device.
+
+    Labels that take little memory lie there whole, so that a step has nothing to copy.
+    """
+    if labels.shape[0] * labels.shape[1] <= _MOST_LABELS_ON_DEVICE:
+        dense = torch.from_numpy(labels.to_signed()).to(device)
+        return lambda positions, rows: dense[rows]
+    return lambda positions, rows: to_device(labels.rows(positions), device)
 
 
 def describe_epoch(record: dict[str, Any], epochs: int, select: str) -> str:

@@ -20,16 +20,14 @@ def create_optimiser(
     listed: list[dict[str, Any]] = [
         {"params": params, "lr": lr * scale, "scale": scale} for params, scale in groups if params
     ]
-    # One kernel for all weights; on the CPU the plain loop is as fast.
-    fused = all(parameter.is_cuda for group in listed for parameter in group["params"]) or None
-    match config.optimiser:
+    match config.optimiser:  # fused: one kernel for all weights
         case "adam":
-            return torch.optim.Adam(listed, weight_decay=config.weight_decay, fused=fused)
+            return torch.optim.Adam(listed, weight_decay=config.weight_decay, fused=True)
         case "adamw":
-            return torch.optim.AdamW(listed, weight_decay=config.weight_decay, fused=fused)
+            return torch.optim.AdamW(listed, weight_decay=config.weight_decay, fused=True)
         case "sgd":
             return torch.optim.SGD(
-                listed, lr=lr, momentum=config.momentum, weight_decay=config.weight_decay, fused=fused
+                listed, lr=lr, momentum=config.momentum, weight_decay=config.weight_decay, fused=True
             )
         case "rmsprop":
             return torch.optim.RMSprop(listed, momentum=config.momentum, weight_decay=config.weight_decay)

@@ -280,6 +280,44 @@ def test_tiny_has_no_weights():
         create_backbone("tiny", "hub")
 
 
+def test_a_run_folder_gives_the_backbone_of_its_best_model(tmp_path):
+    of_run = create_model("tiny", "gap", 3)
+    state = {f"model.{name}": torch.rand(value.shape).to(value.dtype) for name, value in of_run.state_dict().items()}
+    for name, change in (("best", 0), ("last", 1), ("start", 2)):
+        tensors = {key: value + change for key, value in state.items()} | {"method.x": torch.ones(2)}
+        save_file(tensors, tmp_path / f"{name}.safetensors")
+    torch.manual_seed(5)
+    model = create_model("tiny", "gap", 7, str(tmp_path), 32)  # other classes, so the head starts anew
+    backbone = model.backbone.state_dict()
+    assert backbone and all(torch.equal(value, state[f"model.backbone.{key}"]) for key, value in backbone.items())
+    torch.manual_seed(5)
+    assert torch.equal(model.head.linear.weight, create_model("tiny", "gap", 7).head.linear.weight)
+    assert model.backbone.image_size == 32
+
+
+@pytest.mark.parametrize(
+    ("of", "into"),
+    [
+        ("tiny", "test_resnet"),
+        ("test_resnet", "tiny"),
+        ("resnet34", "resnet18"),  # all that resnet18 wants is in there, and more
+        ("test_vit", "test_vit2"),  # some of the same names, of other sizes
+    ],
+)
+def test_a_run_of_another_backbone_is_refused(tmp_path, of, into):
+    state = create_model(of, "gap", 3).state_dict()
+    save_file({f"model.{name}": value for name, value in state.items()}, tmp_path / "best.safetensors")
+    message = refused(into, tmp_path)
+    assert f"do not fit backbone {into!r}" in message and len(message.replace(str(tmp_path), "")) < 200
+    create_backbone(of, str(tmp_path))
+
+
+def test_a_damaged_run_is_refused(tmp_path):
+    for data in (b"", b"rubbish" * 20):
+        (tmp_path / "best.safetensors").write_bytes(data)
+        assert "do not fit backbone 'tiny'" in refused("tiny", tmp_path)
+
+
 def test_only_hub_downloads_and_says_when_it_cannot(downloads):
     for name in ("test_resnet", "test_vit"):
         create_backbone(name)

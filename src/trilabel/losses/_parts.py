@@ -58,12 +58,10 @@ class _WithSlope(torch.autograd.Function):
     """Parts whose derivative by the logits is already known: half the passes over memory that autograd would make."""
 
     @staticmethod
-    def forward(logits: Tensor, parts: Tensor, slope: Tensor) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, parts: Tensor, slope: Tensor) -> Tensor:
+        # With a setup_context of its own, torch would look up this function's signature anew at each call.
+        ctx.save_for_backward(slope)
         return parts
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[2])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:

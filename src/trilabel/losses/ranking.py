@@ -97,5 +97,5 @@ def warp(logits: Tensor, labels: Tensor) -> Tensor:
 def _harmonic(like: Tensor) -> Tensor:
     """L(0) … L(C) for logits B×C: sums of the first reciprocals."""
     reciprocals = torch.arange(like.shape[1] + 1, dtype=like.dtype, device=like.device).reciprocal_()
-    reciprocals[0] = 0
+    reciprocals[:1].zero_()  # assigning a number would wait for the device
     return reciprocals.cumsum(0)

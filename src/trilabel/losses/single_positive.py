@@ -34,21 +34,13 @@ def expected_positive(logits: Tensor, labels: Tensor, expected_positives: float,
     """
     present = signs(logits, labels).clamp(min=0)
     check_range("strength", strength, 0, torch.inf)
-    return _expecting(logits, present, None, expected_positives, strength)
-
-
-def _expecting(logits: Tensor, up: Tensor, down: Tensor | None, expected_positives: float, strength: float) -> Tensor:
-    """Mean over B·C of −up·log f − down·log(1−f), and the squared term of `expected_positive`."""
     check_range("expected_positives", expected_positives, 0, logits.shape[1])
     with torch.no_grad():
         wide = widen(logits)
         probability, opposite = torch.sigmoid(wide), torch.sigmoid(-wide)
         excess = probability.mean() - expected_positives / logits.shape[1]
-        value = strength * excess.square() - F.logsigmoid(wide).mul_(up).mean()
-        slope = (probability * opposite).mul_(2 * strength * excess).sub_(opposite.mul_(up))
-        if down is not None:
-            value -= F.logsigmoid(wide.neg_()).mul_(down).mean()
-            slope.add_(probability.mul_(down))
+        value = strength * excess.square() - F.logsigmoid(wide).mul_(present).mean()
+        slope = (probability * opposite).mul_(2 * strength * excess).sub_(opposite.mul_(present))
     return with_slope(logits, value, slope.div_(slope.numel()))
 
 
@@ -62,13 +54,26 @@ def role(logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_posit
     tensor(0.5421)
     """
     present, _ = signs(logits, labels).clamp(min=0), signs(estimate_logits, labels)
-    of_classifier = _learning_from(estimate_logits, logits, present, expected_positives)
-    of_estimate = _learning_from(logits, estimate_logits, present, expected_positives)
-    return (of_classifier + of_estimate) / 2
+    value, by_logits, by_estimate = role_slopes(logits, present, estimate_logits, expected_positives)
+    return with_slope(logits, value, by_logits) + with_slope(estimate_logits, torch.zeros_like(value), by_estimate)
 
 
-def _learning_from(teacher_logits: Tensor, logits: Tensor, present: Tensor, expected_positives: float) -> Tensor:
-    """`expected_positive` and the cross-entropy with the teacher as target, in one."""
-    teacher = widen(teacher_logits.detach())
-    up, down = torch.sigmoid(teacher).add_(present), torch.sigmoid(-teacher)
-    return _expecting(logits, up, down, expected_positives, strength=1)
+@torch.no_grad()
+def role_slopes(
+    logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_positives: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(value, its derivative by the logits, and by the estimates) of `role`; for who keeps estimates by other means.
+
+    Known absent labels count as well, as present ones do: −½ log(1−f) − ½ log(1−g), ÷ (B·C).
+    """
+    check_range("expected_positives", expected_positives, 0, logits.shape[1])
+    sign, both = signs(logits, labels), torch.stack((widen(logits), widen(estimate_logits)))
+    probability, opposite = torch.sigmoid(both), torch.sigmoid(-both)
+    # Each is the other's target, and a known label counts once more.
+    up, down = probability.flip(0).add_(sign.clamp(min=0)), opposite.flip(0).sub_(sign.clamp(max=0))
+    excess = probability.mean((1, 2), keepdim=True) - expected_positives / logits.shape[1]
+    entropy = F.logsigmoid(both).mul_(up).addcmul_(F.logsigmoid(-both), down)
+    value = excess.square().mean() - entropy.mean()
+    slope = (probability * opposite).mul_(2 * excess).addcmul_(probability, down).addcmul_(opposite, up, value=-1)
+    by_logits, by_estimate = slope.div_(slope.numel()).unbind()
+    return value, by_logits, by_estimate

@@ -7,15 +7,17 @@ from trilabel.labels import Labels
 def require_presents(method: str, labels: Labels) -> None:
     """Stops where no label is known to be present."""
     if not labels.counts_per_class()[0].any():
-        raise TrilabelError(f"{method}: no label here is known to be present, so there is nothing to learn")
+        raise TrilabelError(
+            f"{method}: no label here is known to be present, so there is nothing to learn; name classes that "
+            "images do have"
+        )
 
 
 def require_both(method: str, labels: Labels, instead: str = "a method for such labels, e.g. assume-negative") -> None:
     """Stops where a method that learns from known labels alone has only presents or only absents."""
-    present, absent = (int(counts.sum()) for counts in labels.counts_per_class())
-    if not absent or not present:
-        have, lack = ("present", "absent") if present else ("absent", "present")
+    require_presents(method, labels)
+    if not labels.counts_per_class()[1].any():
         raise TrilabelError(
-            f"{method} learns from known labels alone, and no label here is known to be {lack}: it would call "
-            f"every class {have} in every image. Use {instead}"
+            f"{method} learns from known labels alone, and no label here is known to be absent: it would call every "
+            f"class present in every image. Use {instead}"
         )

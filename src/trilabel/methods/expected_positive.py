@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from trilabel import losses
@@ -50,21 +49,16 @@ class ExpectedPositive(Method):
             raise TrilabelError(f"expected-positive: strength is a number from 0, not {settings.strength}")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass, the loss, and how many presents an image the model sees."""
+        """One forward pass and the loss."""
         logits, k = model(batch.images).logits, self.expected.value
         loss = losses.expected_positive(logits, batch.labels, k, self.settings.strength)
         loss = loss + absent_bce(logits, batch.labels)
-        return {"loss": loss, "logits": logits.detach(), "predicted_positives": predicted_positives(logits)}
+        return {"loss": loss, "logits": logits.detach()}
 
 
 def absent_bce(logits: Tensor, labels: Tensor) -> Tensor:
     """Σ over known absents of BCE ÷ (B·C). The paper has none; where there are some they should not be wasted."""
     return losses.bce(logits, labels.clamp(max=0))
-
-
-def predicted_positives(logits: Tensor) -> Tensor:
-    """Mean over images of Σ σ(logits), for the log."""
-    return torch.sigmoid(logits.detach().float()).sum(1).mean()
 
 
 def check_presents(method: str, expected: float | None, labels: Labels) -> None:

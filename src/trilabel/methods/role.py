@@ -13,8 +13,9 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.expected import expected_positives
 from trilabel.labels import Labels
+from trilabel.losses.single_positive import role_slopes
 from trilabel.methods.base import Batch, Method, OverProcesses
-from trilabel.methods.expected_positive import absent_bce, check_presents, predicted_positives
+from trilabel.methods.expected_positive import check_presents
 from trilabel.methods.row_table import RowTable
 
 _SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
@@ -56,7 +57,7 @@ class Role(Method):
         self.notes = (self.expected.describe(),)
         images, classes = labels.shape
         self.table: RowTable | None = None  # what is remembered of each image
-        self.estimator: nn.Module = Itself()  # what makes estimates of it
+        self.estimator = Estimator()  # what makes estimates of it
         if settings.estimator == "table":
             self.table = RowTable(first_estimates(labels))
         elif settings.estimator == "factorised":
@@ -95,19 +96,19 @@ class Role(Method):
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass, the loss of classifier and estimates, and a step of the batch's rows of the table."""
         output, labels = model(batch.images), batch.labels
-        logits = output.logits
-        remembered = output.features.detach() if self.table is None else self.table.read(batch.rows)
-        learning = self.table is not None and torch.is_grad_enabled()
-        loss = self._loss(logits, labels, self.estimator(remembered.requires_grad_(learning), labels))
-        if self.table is not None and learning:
-            # The loss sees the classifier as a constant on its way to the estimates, so the model is not walked.
-            (gradient,) = torch.autograd.grad(loss, remembered, retain_graph=True)
-            self.table.update(batch.rows, gradient, self.settings.lr_scale * batch.lr)
-        return {"loss": loss, "logits": logits.detach(), "predicted_positives": predicted_positives(logits)}
-
-    def _loss(self, logits: Tensor, labels: Tensor, estimate: Tensor) -> Tensor:
-        of_absents = (absent_bce(logits, labels) + absent_bce(estimate, labels)) / 2
-        return losses.role(logits, labels, estimate, self.expected.value) + of_absents
+        logits, expected = output.logits, self.expected.value
+        if self.table is None:
+            estimate = self.estimator(output.features.detach(), labels)
+        else:
+            visit = self.table.visit(batch.rows)
+            estimate = self.estimator(visit.values, labels)
+        value, by_logits, by_estimate = role_slopes(logits, labels, estimate, expected)
+        loss = losses.with_slope(logits, value, by_logits)
+        if estimate.requires_grad:
+            loss = loss + losses.with_slope(estimate, torch.zeros_like(value), by_estimate)
+        if self.table is not None and torch.is_grad_enabled():
+            self.table.update(visit, self.estimator.back(by_estimate), self.settings.lr_scale * batch.lr)
+        return {"loss": loss, "logits": logits.detach()}
 
     def share(self, over_processes: OverProcesses) -> None:
         """Rows that any process visited become known to all."""
@@ -117,18 +118,22 @@ class Role(Method):
     @torch.no_grad()
     def estimates(self, rows: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """B×C: how probably each label of these images is present. The network needs their features (B×D) for it."""
-        logits: Tensor = self.estimator(features if self.table is None else self.table.read(rows), labels)
+        logits: Tensor = self.estimator(features if self.table is None else self.table.visit(rows).values, labels)
         return torch.sigmoid(logits)
 
 
-class Itself(nn.Module):
-    """Estimates of the table: B×C logits, as they stand there."""
+class Estimator(nn.Module):
+    """The table's own: B×C logits, as they stand there."""
 
-    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return logits
+    def forward(self, remembered: Tensor, labels: Tensor) -> Tensor:
+        return remembered
+
+    def back(self, slope: Tensor) -> Tensor:
+        """A slope by the estimates, B×C, as one by what is remembered."""
+        return slope
 
 
-class Factors(nn.Module):
+class Factors(Estimator):
     """Estimates of `rank` numbers an image: B×rank, and labels B×C, to B×C logits."""
 
     def __init__(self, rank: int, classes: int, most: float) -> None:
@@ -139,8 +144,11 @@ class Factors(nn.Module):
     def forward(self, of_images: Tensor, labels: Tensor) -> Tensor:
         return of_images @ self.of_classes + self.bias + _SURE * labels
 
+    def back(self, slope: Tensor) -> Tensor:
+        return (slope @ self.of_classes.detach().T).to(slope.dtype)
 
-class Network(nn.Module):
+
+class Network(Estimator):
     """Estimates of features: B×D, and labels B×C, to B×C logits."""
 
     def __init__(self, features: int, hidden: int, classes: int) -> None:

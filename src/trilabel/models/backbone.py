@@ -73,14 +73,16 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
 
 
 def _load_from_run(backbone: Backbone, name: str, best: Path) -> None:
-    start = "model.backbone."
+    start, complaint = "model.backbone.", f"{best}: the weights of this run do not fit backbone {name!r}"
     try:
-        tensors = load_file(best)
-        backbone.load_state_dict({key.removeprefix(start): tensors[key] for key in tensors if key.startswith(start)})
-    except (SafetensorError, RuntimeError) as error:
-        raise TrilabelError(
-            f"{best}: the weights of this run do not fit backbone {name!r} ({str(error).splitlines()[-1].strip()})"
-        ) from error
+        found = {key.removeprefix(start): value for key, value in load_file(best).items() if key.startswith(start)}
+    except SafetensorError as error:
+        raise TrilabelError(f"{complaint} ({error})") from error
+    shapes, wanted = ({key: value.shape for key, value in part.items()} for part in (found, backbone.state_dict()))
+    strays = sorted(key for key in shapes.keys() | wanted.keys() if shapes.get(key) != wanted.get(key))
+    if strays:  # torch would name them all, in thousands of characters
+        raise TrilabelError(f"{complaint} ({len(strays)} parts differ, e.g. {strays[0]!r})")
+    backbone.load_state_dict(found)
 
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:

@@ -1,0 +1,97 @@
+"""The linear protocol of Cole 2021, 25 epochs of a linear layer on fixed features: at most 10 seconds for each loss.
+
+    python benchmarks/bench_linear.py
+
+5,000 images × 2,048 features, 20 classes, one known present an image, batch 16, Adam, on two threads: the training loop
+itself, with all that it does besides (checkpoints, records), only that the features are given instead of computed.
+Exit 1 when a loss takes longer than allowed.
+"""
+
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from trilabel import simulate
+from trilabel.config import Config
+from trilabel.console import muted
+from trilabel.data.dataset import Dataset
+from trilabel.data.images import ImageSource
+from trilabel.engine import Training, prepare_torch
+from trilabel.labels import Labels
+from trilabel.models.heads import GapHead
+from trilabel.run_folder import RunFolder
+
+IMAGES, FEATURES, CLASSES, EPOCHS, BATCH, ALLOWED = 5_000, 2_048, 20, 25, 16, 10.0
+
+LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
+    "AN": ("assume-negative", {}),
+    "AN-LS": ("assume-negative", {"smoothing": 0.1}),
+    "WAN": ("assume-negative", {"weight": None}),
+    "EPR": ("expected-positive", {"expected_positives": 2.3}),
+    "ROLE": ("role", {"expected_positives": 2.3}),
+    "PR": ("ranking", {}),
+    "LSEP": ("ranking", {"loss": "lsep"}),
+    "WARP": ("ranking", {"loss": "warp"}),
+    "LL-R": ("large-loss", {}),
+    "LL-Ct": ("large-loss", {"mode": "correct"}),
+    "LL-Cp": ("large-loss", {"mode": "correct-for-good"}),
+    "focal": ("focal", {}),
+    "ASL": ("asymmetric", {}),
+    "Hill": ("hill", {}),
+    "SPLC": ("splc", {}),
+    "CSL": ("selective", {}),
+}
+
+
+class OnFeatures(Training):
+    """A training whose features are known already."""
+
+    features: torch.Tensor
+
+    def _summaries(self, images: ImageSource) -> ImageSource:
+        return ImageSource(self.features[: len(images)], images.size, images.device, 0)
+
+
+def run(dataset: Dataset, config: Config, features: torch.Tensor, folder: Path, fabric: Fabric) -> float:
+    training = OnFeatures(fabric, dataset, config, RunFolder(folder), resume=False)
+    training.features = features
+    training.model.head = GapHead(FEATURES, CLASSES)
+    begun = time.perf_counter()
+    training.run()
+    return time.perf_counter() - begun
+
+
+def main() -> int:
+    torch.set_num_threads(2)
+    prepare_torch()
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(IMAGES, FEATURES, generator=generator)
+    directions = torch.randn(FEATURES, CLASSES, generator=generator) / FEATURES**0.5
+    truth = Labels.from_signed(np.where((features @ directions).numpy() > 1.2, 1, -1).astype(np.int8))
+    labels = simulate.single_positive(truth)
+    pixels = torch.zeros(IMAGES, 3, 16, 16, dtype=torch.uint8)
+    dataset = Dataset(labels.ids, None, labels, {"train": np.arange(IMAGES)}, images=pixels)
+    slowest = 0.0
+    print(f"{IMAGES:,} × {FEATURES:,} features, {CLASSES} classes, batch {BATCH}, {EPOCHS} epochs, 2 threads")
+    for name, (method, settings) in LOSSES.items():
+        config = Config(
+            method=method, settings=settings, plan="linear", epochs=EPOCHS, batch_size=BATCH, optimiser="adam",
+            lr=1e-3, val="none", image_size=16, device="cpu",
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder, muted():
+            fabric = Fabric(accelerator="cpu", devices=1)
+            seconds = fabric.launch(partial(run, dataset, config, features, Path(folder)))
+        slowest = max(slowest, seconds)
+        print(f"{name:8} {seconds:6.2f} s{'  TOO SLOW' if seconds > ALLOWED else ''}", flush=True)
+    return int(slowest > ALLOWED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""What holds for every method in METHODS and each choice among its settings; a new one need only be there."""
+
+from dataclasses import fields
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+import torch
+
+from tests.methods.one_positive import linear_model
+from tests.threads import as_processes
+from trilabel.config import settings_of
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods import METHODS, Batch, check_method, create_method
+
+FEATURES = 5
+MIXED = [[1, 0, -1, 0], [0, 1, 0, 1], [-1, 0, 1, 0]]
+SITUATIONS = {
+    "positives only": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]],
+    "mixed": MIXED,
+    "all known": [[1, -1], [-1, 1]],
+    "rows of all unknown": [[0, 0, 0, 0], *MIXED, [0, 0, 0, 0]],
+    "one class": [[1], [0], [-1]],
+    "one image": [[1, 0, -1, 0]],
+}
+
+
+def choices():
+    """(name, settings) of every method as it stands, and with each value of each setting that has a list of them."""
+    for name, method in METHODS.items():
+        yield name, {}
+        for setting, kind in get_type_hints(method.Settings).items():
+            if get_origin(kind) is Literal:
+                default = getattr(method.Settings(), setting)
+                yield from ((name, {setting: value}) for value in get_args(kind) if value != default)
+
+
+CHOICES = [pytest.param(*choice, id="-".join((choice[0], *choice[1].values()))) for choice in choices()]
+every = pytest.mark.parametrize(("name", "settings"), CHOICES)
+
+
+def batch_of(labels, epoch=1, rehearsal=False, rows=None):
+    rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
+    images = torch.randn(len(rows), FEATURES, generator=torch.Generator().manual_seed(0))
+    return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, rehearsal)
+
+
+def method_for(name, settings, labels):
+    """The method, or None where it says in one line what to do instead."""
+    torch.manual_seed(0)
+    try:
+        return create_method(name, settings, labels, FEATURES)
+    except TrilabelError as error:
+        assert "\n" not in str(error) and " Use " in str(error) and str(error).startswith(name)
+        return None
+
+
+def moments(method):
+    """Every kind of step that the loop makes."""
+    yield from ({"epoch": epoch} for epoch in (1, 2, 5))
+    if method.rehearsal_epochs:
+        yield {"rehearsal": True}
+
+
+def start(method, moment):
+    if moment.get("epoch") == 1:
+        method.start_epoch(1, lambda: torch.zeros(0))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_it_says_what_it_is(name):
+    method = METHODS[name]
+    for text in (method.summary, method.suits, method.cost):
+        assert text and "\n" not in text and not text.endswith(".") and len(text) < 120
+    assert method.views in (1, 2) and method.__doc__
+    assert len({each.summary for each in METHODS.values()}) == len(METHODS)
+
+
+@every
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("half", [False, True], ids=["32", "bf16"])
+def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situation, half):
+    labels = Labels.from_signed(np.array(SITUATIONS[situation], np.int8))
+    method = method_for(name, settings, labels)
+    if method is None:
+        assert situation == "positives only"
+        return
+    model = linear_model(FEATURES, labels.shape[1])
+    for moment in moments(method):
+        start(method, moment)
+        model.zero_grad()
+        method.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            parts = method.step(model, batch_of(labels, **moment))
+        assert parts["loss"].shape == () and parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
+        assert parts["logits"].shape == labels.shape and not parts["logits"].requires_grad
+        assert parts["logits"].dtype == (torch.bfloat16 if half else torch.float32)
+        if "taken" in parts:
+            assert parts["taken"].shape == labels.shape and parts["taken"].abs().max() <= 1
+        assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "taken"))
+        parts["loss"].backward()
+        gradients = [parameter.grad for parameter in (*model.parameters(), *method.parameters())]
+        assert all(torch.isfinite(gradient).all() for gradient in gradients if gradient is not None)
+        if situation == "mixed":
+            assert all(gradient is not None for gradient in gradients) and gradients[0].abs().max() > 0
+    assert all(torch.isfinite(value).all() for value in method.state_dict().values() if value.is_floating_point())
+
+
+@every
+def test_a_batch_of_all_unknown_does_no_harm(name, settings):
+    labels = Labels.from_signed(np.array([*MIXED, [0] * 4, [0] * 4], np.int8))
+    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    for moment in moments(method):
+        parts = method.step(model, batch_of(labels, rows=[4, 3], **moment))
+        assert torch.isfinite(parts["loss"])
+        model.zero_grad()
+        if parts["loss"].requires_grad:
+            parts["loss"].backward()
+        assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+@every
+def test_a_step_leaves_the_labels_as_they_are(name, settings):
+    labels = Labels.from_signed(np.array(MIXED, np.int8))
+    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    for moment in moments(method):
+        batch = batch_of(labels, **moment)
+        before = [None if part is None else part.clone() for part in batch[:4]]
+        method.step(model, batch)
+        assert all(two is None or torch.equal(one, two) for one, two in zip(batch[:4], before, strict=True))
+        assert np.array_equal(labels.to_signed(), MIXED)
+
+
+@every
+def test_known_labels_are_scored_as_what_they_are(name, settings):
+    labels = Labels.from_signed(np.array(MIXED, np.int8))
+    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    for moment in moments(method):
+        batch = batch_of(labels, **moment)
+        taken = method.step(model, batch).get("taken")
+        if taken is not None:
+            assert torch.equal(taken[batch.labels != 0], batch.labels[batch.labels != 0])
+    weak = method.weak_labels()
+    assert weak is None or not weak.toarray()[np.array(MIXED) != 0].any()
+
+
+@every
+def test_nothing_looks_at_a_value(name, settings):
+    """On the meta device there are no values: whoever asks for one, and so would wait for a real device, fails."""
+    labels = Labels.from_signed(np.array(MIXED, np.int8))
+    method, model = method_for(name, settings, labels).to("meta"), linear_model(FEATURES, 4).to("meta")
+    for moment in moments(method):
+        start(method, moment)
+        batch = batch_of(labels, **moment)
+        batch = batch._replace(**{part: getattr(batch, part).to("meta") for part in ("images", "labels", "rows")})
+        parts = method.step(model, batch)
+        parts["loss"].backward()
+        assert all(part.device.type == "meta" for part in parts.values())
+
+
+@every
+def test_it_goes_on_from_what_was_saved(name, settings):
+    labels = Labels.from_signed(np.array(MIXED, np.int8))
+    methods, model = [method_for(name, settings, labels) for _ in range(2)], linear_model(FEATURES, 4)
+    for epoch in (1, 2, 3):
+        start(methods[0], {"epoch": epoch})
+        methods[0].step(model, batch_of(labels, epoch))
+    methods[1].load_state_dict(methods[0].state_dict())
+    for epoch in (3, 4):
+        one, two = (method.step(model, batch_of(labels, epoch)) for method in methods)
+        assert torch.equal(one["loss"], two["loss"])
+    one, two = (method.state_dict() for method in methods)
+    assert one.keys() == two.keys() and all(torch.equal(one[key], two[key]) for key in one)
+
+
+@every
+def test_processes_that_share_know_the_same(name, settings):
+    labels, model = Labels.from_signed(np.array([*MIXED, *MIXED], np.int8)), linear_model(FEATURES, 4)
+    methods = [method_for(name, settings, labels) for _ in range(2)]
+    for epoch in (1, 2):
+        for rank, method in enumerate(methods):
+            method.step(model, batch_of(labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
+    as_processes(2, lambda rank, over_processes: methods[rank].share(over_processes))
+    one, two = (method.state_dict() for method in methods)
+    assert all(torch.equal(one[key], two[key]) for key in one)
+
+
+@every
+@pytest.mark.parametrize("dense", [[[0, 0], [0, 0]], [[-1, 0], [0, -1]]], ids=["nothing known", "absents only"])
+def test_labels_without_a_present_are_refused_with_advice_that_works(name, settings, dense):
+    with pytest.raises(TrilabelError) as caught:
+        check_method(name, settings, Labels.from_signed(dense))
+    message = str(caught.value)
+    assert "\n" not in message and message.startswith(name) and len(message) < 200
+    assert message.endswith("; name classes that images do have")  # no other method or setting would help
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_settings_may_be_text(name):
+    kind = METHODS[name].Settings
+    standing, hints = kind(), get_type_hints(kind)
+    texts = {field.name: str(getattr(standing, field.name)).lower() for field in fields(kind)}
+    assert settings_of(kind, texts, name) == standing
+    for setting, hint in hints.items():
+        for value in get_args(hint) if get_origin(hint) is Literal else (1,):
+            read = getattr(settings_of(kind, {setting: str(value)}, name), setting)
+            assert read == value and (isinstance(read, str | int) or hint in (float, float | None))
+        with pytest.raises(TrilabelError, match=f"{setting!r} of method {name!r} is "):
+            settings_of(kind, {setting: "rubbish"}, name)

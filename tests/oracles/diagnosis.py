@@ -1,0 +1,58 @@
+"""What becomes of unknown labels, label by label in plain Python.
+
+A step is (epoch, rows, logits, taken): rows numbers images, logits and taken (or None) are lists of rows of numbers.
+"""
+
+from typing import Any
+
+from tests.oracles.losses import Matrix, softplus
+
+Step = tuple[int, list[int], Matrix, Matrix | None]
+NAMES = {-1: "as_absent", 0: "left_out", 1: "as_present"}
+
+
+def kind(label: int, truth: int) -> str:
+    if label > 0:
+        return "known_present"
+    return {-1: "true_absent", 0: "nobody knows", 1: "hidden_present"}[truth]
+
+
+def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None) -> dict[str, Any]:
+    """The numbers of one epoch, of all steps so far in this stage."""
+    found: dict[str, Any] = {}
+    scored = [
+        (int(taken[i][j]), 0 if truth is None else int(truth[row][j]))
+        for at, rows, _, taken in steps
+        if at == epoch and taken is not None
+        for i, row in enumerate(rows)
+        for j in range(len(labels[0]))
+        if labels[row][j] == 0
+    ]
+    if scored:
+        found["unknown"] = {}
+        for value, name in NAMES.items():
+            found["unknown"][name] = sum(taken == value for taken, _ in scored)
+            sure = [true for taken, true in scored if taken == value and true != 0]
+            if sure:
+                right = -1 if name == "as_absent" else 1
+                found["unknown"][f"{name}_right"] = sum(true == right for true in sure) / len(sure)
+    if truth is None:
+        return found
+    losses: dict[tuple[int, int], dict[int, float]] = {}  # (row, class) -> epoch -> loss
+    for at, rows, logits, _ in steps:
+        for i, row in enumerate(rows):
+            for j, x in enumerate(logits[i]):
+                losses.setdefault((row, j), {})[at] = softplus(-x) if labels[row][j] > 0 else softplus(x)
+    kinds = {place: kind(int(labels[place[0]][place[1]]), int(truth[place[0]][place[1]])) for place in losses}
+    found["mean_loss"], first = {}, {}
+    for name in ("known_present", "true_absent", "hidden_present"):
+        own = [of for place, of in losses.items() if kinds[place] == name]
+        now = [of[epoch] for of in own if epoch in of]
+        if now:
+            found["mean_loss"][name] = sum(now) / len(now)
+        both = [of for of in own if 1 in of and len(of) > 1]
+        if both:
+            first[name] = sum(of[1] == max(of.values()) for of in both) / len(both)
+    if epoch > 1:
+        found["highest_loss_in_first_epoch"] = first
+    return found
