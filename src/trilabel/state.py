@@ -9,6 +9,7 @@ from torch import Tensor
 
 from trilabel import checkpoint
 from trilabel.diagnosis import Diagnosis
+from trilabel.errors import TrilabelError
 from trilabel.methods import Method
 from trilabel.models import Classifier
 from trilabel.optimise import RunningMean
@@ -94,7 +95,13 @@ class State:
         tensors, progress = self._read_weights(file)
         self.progress = Progress(**progress)
         self.sums = self._on_device(checkpoint.part("sums", tensors))
-        self.diagnosis.load_state_dict(checkpoint.part("diagnosis", tensors))
+        try:
+            self.diagnosis.load_state_dict(checkpoint.part("diagnosis", tensors))
+        except RuntimeError as error:
+            raise TrilabelError(
+                f"{file}: the run began with the truth of hidden labels at hand and goes on without, or the other way "
+                "round; give the data set as it was"
+            ) from error
         self._waiting = tensors
 
     def load_weights(self, file: Path) -> None:

@@ -208,3 +208,25 @@ def test_settings_may_be_text(name):
             assert read == value and (isinstance(read, str | int) or hint in (float, float | None))
         with pytest.raises(TrilabelError, match=f"{setting!r} of method {name!r} is "):
             settings_of(kind, {setting: "rubbish"}, name)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("known-only", {"normalise": "all", "smoothing": 2}),
+        ("known-only", {"normalise": "share", "at": 2}),
+        ("assume-negative", {"weight": -1}),
+        ("assume-negative", {"smoothing": 1.5}),
+        ("focal", {"gamma": -1}),
+        ("asymmetric", {"clip": 2}),
+        ("hill", {"weight": 0.5}),
+        ("splc", {"gamma": -1}),
+        ("selective", {"gamma_neg": -1}),
+        ("selective", {"clip": 2}),
+        ("large-loss", {"start": float("nan")}),
+    ],
+)
+def test_settings_out_of_range_are_refused_before_anything_is_trained(method, settings):
+    with pytest.raises(TrilabelError, match=r"give|gamma|start|clip") as caught:
+        check_method(method, settings, Labels.from_signed([[1, -1, 0]]))
+    assert "\n" not in str(caught.value)

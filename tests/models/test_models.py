@@ -281,6 +281,7 @@ def test_tiny_has_no_weights():
 
 
 def test_a_run_folder_gives_the_backbone_of_its_best_model(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
     of_run = create_model("tiny", "gap", 3)
     state = {f"model.{name}": torch.rand(value.shape).to(value.dtype) for name, value in of_run.state_dict().items()}
     for name, change in (("best", 0), ("last", 1), ("start", 2)):
@@ -305,6 +306,7 @@ def test_a_run_folder_gives_the_backbone_of_its_best_model(tmp_path):
     ],
 )
 def test_a_run_of_another_backbone_is_refused(tmp_path, of, into):
+    (tmp_path / "config.json").write_text("{}")
     state = create_model(of, "gap", 3).state_dict()
     save_file({f"model.{name}": value for name, value in state.items()}, tmp_path / "best.safetensors")
     message = refused(into, tmp_path)
@@ -313,6 +315,7 @@ def test_a_run_of_another_backbone_is_refused(tmp_path, of, into):
 
 
 def test_a_damaged_run_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
     for data in (b"", b"rubbish" * 20):
         (tmp_path / "best.safetensors").write_bytes(data)
         assert "do not fit backbone 'tiny'" in refused("tiny", tmp_path)

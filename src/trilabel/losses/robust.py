@@ -10,7 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
-from trilabel.losses._parts import Reduction, check_range, reduce, signs, unknown_as_absent, widen, with_slope
+from trilabel.losses._parts import (
+    Reduction,
+    check_range,
+    focused_bce,
+    reduce,
+    signs,
+    unknown_as_absent,
+    widen,
+    with_slope,
+)
 from trilabel.losses.known import asymmetric
 from trilabel.losses.large_loss import large_unknown
 
@@ -114,18 +123,36 @@ def partial_asymmetric(
     tensor(0.2112)
     """
     sign = signs(logits, labels)
-    known = asymmetric(logits, sign, gamma_pos, gamma_neg, clip, "none")
-    check_range("gamma_unknown", gamma_unknown, 0, torch.inf)
     if mode == "ignore":
-        return reduce(known, reduction)
-    if mode == "negative":
+        selected = torch.zeros_like(sign, dtype=torch.bool)
+    elif mode == "negative":
         selected = sign == 0
     elif mode == "selective":
         selected = selected_unknown(logits, sign, top_k, ignored_classes)
     else:
         raise TrilabelError(f"mode is {mode!r}: give 'ignore', 'negative' or 'selective'")
-    unknown = asymmetric(logits, -selected.to(sign.dtype), gamma_pos, gamma_unknown, clip, "none")
-    return reduce(known + unknown, reduction)
+    return asymmetric_with(logits, sign, selected, gamma_pos, gamma_neg, gamma_unknown, clip, reduction)
+
+
+def asymmetric_with(
+    logits: Tensor,
+    labels: Tensor,
+    selected: Tensor,
+    gamma_pos: float,
+    gamma_neg: float,
+    gamma_unknown: float,
+    clip: float,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`asymmetric`, in which the `selected` unknown labels (bool, B×C) are absent with a focus of their own."""
+    for name, gamma in (("gamma_pos", gamma_pos), ("gamma_neg", gamma_neg), ("gamma_unknown", gamma_unknown)):
+        check_range(name, gamma, 0, torch.inf)
+    sign = signs(logits, labels)
+    if clip:
+        known = asymmetric(logits, sign, gamma_pos, gamma_neg, clip, "none")
+        return reduce(known + asymmetric(logits, -selected.to(sign.dtype), 0, gamma_unknown, clip, "none"), reduction)
+    focus = torch.where(sign > 0, gamma_pos, gamma_neg).masked_fill_(selected, gamma_unknown).to(sign.dtype)
+    return reduce(focused_bce(logits, sign.masked_fill(selected, -1), focus), reduction)
 
 
 def selected_unknown(logits: Tensor, labels: Tensor, top_k: int, ignored_classes: Tensor | None = None) -> Tensor:

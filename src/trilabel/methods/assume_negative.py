@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import PureLoss
 from trilabel.methods.checks import require_presents
 
 
@@ -23,7 +23,7 @@ class AssumeNegativeSettings:
     """The same for absents where it differs from that of presents; none: as `smoothing`."""
 
 
-class AssumeNegative(Method):
+class AssumeNegative(PureLoss):
     """BCE with every unknown label scored as absent."""
 
     Settings = AssumeNegativeSettings
@@ -34,17 +34,16 @@ class AssumeNegative(Method):
     @classmethod
     def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:
         """Needs presents; weight and smoothing exclude each other, as in the paper."""
+        super().check(settings, labels)
         require_presents("assume-negative", labels)
         smooth = settings.smoothing or settings.smoothing_negatives
         if smooth and settings.weight != 1.0:
             raise TrilabelError("assume-negative takes a weight or smoothing, not both")
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss with unknown taken for absent."""
-        logits, chosen = model(batch.images).logits, self.settings
-        if chosen.weight != 1.0:
-            loss = losses.weak_assume_negative(logits, batch.labels, weight=chosen.weight)
-        else:
-            negatives = chosen.smoothing if chosen.smoothing_negatives is None else chosen.smoothing_negatives
-            loss = losses.assume_negative(logits, batch.labels, smoothing=(chosen.smoothing, negatives))
-        return {"loss": loss, "logits": logits.detach()}
+    @classmethod
+    def loss(cls, settings: AssumeNegativeSettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss with unknown taken for absent that the settings name."""
+        if settings.weight != 1.0:
+            return losses.weak_assume_negative(logits, labels, weight=settings.weight)
+        negatives = settings.smoothing if settings.smoothing_negatives is None else settings.smoothing_negatives
+        return losses.assume_negative(logits, labels, smoothing=(settings.smoothing, negatives))

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import PureLoss
 from trilabel.methods.checks import require_both, require_presents
 
 _OTHERWISE = "unknown=absent, or a method for such labels, e.g. assume-negative"
@@ -24,7 +24,7 @@ class FocalSettings:
     """Whether an unknown label counts as absent or takes no part."""
 
 
-class Focal(Method):
+class Focal(PureLoss):
     """BCE in which easy labels weigh less."""
 
     Settings = FocalSettings
@@ -35,13 +35,14 @@ class Focal(Method):
     @classmethod
     def check(cls, settings: FocalSettings, labels: Labels) -> None:
         """Needs presents, and absents where unknown labels are ignored."""
+        super().check(settings, labels)
         _check("focal", settings.unknown, labels)
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss."""
-        logits, chosen = model(batch.images).logits, self.settings
-        labels = batch.labels if chosen.unknown == "ignore" else unknown_as_absent(batch.labels)
-        return {"loss": losses.focal(logits, labels, chosen.gamma), "logits": logits.detach()}
+    @classmethod
+    def loss(cls, settings: FocalSettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """Focal loss, with unknown as the settings say."""
+        labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
+        return losses.focal(logits, labels, settings.gamma)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class AsymmetricSettings:
     """Whether an unknown label counts as absent or takes no part."""
 
 
-class Asymmetric(Method):
+class Asymmetric(PureLoss):
     """Focal loss with a focus of their own for absents, the easiest of which cost nothing."""
 
     Settings = AsymmetricSettings
@@ -69,14 +70,14 @@ class Asymmetric(Method):
     @classmethod
     def check(cls, settings: AsymmetricSettings, labels: Labels) -> None:
         """Needs presents, and absents where unknown labels are ignored."""
+        super().check(settings, labels)
         _check("asymmetric", settings.unknown, labels)
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss."""
-        logits, chosen = model(batch.images).logits, self.settings
-        labels = batch.labels if chosen.unknown == "ignore" else unknown_as_absent(batch.labels)
-        loss = losses.asymmetric(logits, labels, chosen.gamma_pos, chosen.gamma_neg, chosen.clip)
-        return {"loss": loss, "logits": logits.detach()}
+    @classmethod
+    def loss(cls, settings: AsymmetricSettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """Asymmetric loss, with unknown as the settings say."""
+        labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
+        return losses.asymmetric(logits, labels, settings.gamma_pos, settings.gamma_neg, settings.clip)
 
 
 def _check(method: str, unknown: str, labels: Labels) -> None:

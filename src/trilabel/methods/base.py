@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import scipy.sparse as sp
+import torch
 from torch import Tensor, nn
 
 from trilabel.labels import Labels
@@ -89,3 +90,22 @@ class Method(nn.Module):
     def weak_labels(self) -> sp.csr_array | None:
         """Labels that the method gave to unknown ones for good, N×C of +1/−1; None where it is not of that kind."""
         return None
+
+
+class PureLoss(Method):
+    """A method that is nothing but a loss of logits and labels."""
+
+    @classmethod
+    def loss(cls, settings: Any, logits: Tensor, labels: Tensor) -> Tensor:
+        """B×C logits, B×C labels -> scalar."""
+        raise NotImplementedError
+
+    @classmethod
+    def check(cls, settings: Any, labels: Labels) -> None:
+        """Lets the loss refuse settings out of range before anything is trained or overwritten."""
+        cls.loss(settings, torch.zeros(1, labels.shape[1]), torch.zeros(1, labels.shape[1], dtype=torch.int8))
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss."""
+        logits = model(batch.images).logits
+        return {"loss": self.loss(self.settings, logits, batch.labels), "logits": logits.detach()}

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import PureLoss
 from trilabel.methods.checks import require_both
 
 
@@ -29,7 +29,7 @@ class KnownOnlySettings:
     """Share of a target moved to its opposite; with `normalise=all` only (BCE-LS)."""
 
 
-class KnownOnly(Method):
+class KnownOnly(PureLoss):
     """BCE over the known labels, with a choice of what it is divided by."""
 
     Settings = KnownOnlySettings
@@ -40,20 +40,20 @@ class KnownOnly(Method):
     @classmethod
     def check(cls, settings: KnownOnlySettings, labels: Labels) -> None:
         """Needs both presents and absents."""
+        super().check(settings, labels)
         require_both("known-only", labels)
         if settings.smoothing and settings.normalise != "all":
             raise TrilabelError(f"known-only: smoothing goes with normalise=all, not {settings.normalise}")
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss on the known labels."""
-        logits, chosen = model(batch.images).logits, self.settings
-        match chosen.normalise:
+    @classmethod
+    def loss(cls, settings: KnownOnlySettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss that the settings name."""
+        match settings.normalise:
             case "all":
-                loss = losses.bce(logits, batch.labels, smoothing=chosen.smoothing)
+                return losses.bce(logits, labels, smoothing=settings.smoothing)
             case "batch":
-                loss = losses.known_mean_bce(logits, batch.labels)
+                return losses.known_mean_bce(logits, labels)
             case "image":
-                loss = losses.per_image_bce(logits, batch.labels)
+                return losses.per_image_bce(logits, labels)
             case "share":
-                loss = losses.partial_bce(logits, batch.labels, gamma=chosen.gamma, at=chosen.at, value=chosen.value)
-        return {"loss": loss, "logits": logits.detach()}
+                return losses.partial_bce(logits, labels, settings.gamma, settings.at, settings.value)

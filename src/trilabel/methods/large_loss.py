@@ -1,5 +1,6 @@
 """Large loss (Kim 2022): an unknown label that keeps costing much as an absent one is probably present."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -58,8 +59,10 @@ class LargeLoss(Method):
     def check(cls, settings: LargeLossSettings, labels: Labels) -> None:
         """Needs presents, and an amount."""
         require_presents("large-loss", labels)
-        if not settings.delta >= 0 or (settings.start is None and settings.delta > 100):
+        if not 0 <= settings.delta <= (100 if settings.start is None else math.inf):
             raise TrilabelError(f"large-loss: delta is a percentage (with start: a loss) from 0, not {settings.delta}")
+        if settings.start is not None and not math.isfinite(settings.start):
+            raise TrilabelError(f"large-loss: start is a loss, or none, not {settings.start}")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass, the choice of large losses, and the loss with them changed."""

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import PureLoss
 from trilabel.methods.checks import require_both, require_presents
 
 
@@ -23,7 +23,7 @@ class RankingSettings:
     """Whether an unknown label ranks below the presents as an absent one does, or takes no part."""
 
 
-class Ranking(Method):
+class Ranking(PureLoss):
     """Pairs of a present and an absent label of an image, each the wrong way round at a cost.
 
     Its scores rank the classes of an image; they are not made to be probabilities.
@@ -37,22 +37,21 @@ class Ranking(Method):
     @classmethod
     def check(cls, settings: RankingSettings, labels: Labels) -> None:
         """Needs presents, and absents to rank them above."""
+        super().check(settings, labels)
         if settings.unknown == "ignore":
             require_both("ranking with unknown=ignore", labels, "unknown=absent")
         else:
             require_presents("ranking", labels)
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss."""
-        logits, chosen = model(batch.images).logits, self.settings
-        labels = batch.labels if chosen.unknown == "ignore" else unknown_as_absent(batch.labels)
-        match chosen.loss:
+    @classmethod
+    def loss(cls, settings: RankingSettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """The ranking loss that the settings name."""
+        labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
+        match settings.loss:
             case "pairwise":
                 # That loss ranks presents above unknown labels; here these are the ones that count as absent.
-                below = (labels > 0).to(labels.dtype) - (labels == 0).to(labels.dtype)
-                loss = losses.pairwise_ranking(logits, below)
+                return losses.pairwise_ranking(logits, (labels > 0).to(labels.dtype) - (labels == 0).to(labels.dtype))
             case "lsep":
-                loss = losses.lsep(logits, labels)
+                return losses.lsep(logits, labels)
             case "warp":
-                loss = losses.warp(logits, labels)
-        return {"loss": loss, "logits": logits.detach()}
+                return losses.warp(logits, labels)

@@ -9,7 +9,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.losses.robust import splc_corrected
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import Batch, Method, PureLoss
 from trilabel.methods.checks import require_presents
 
 
@@ -25,7 +25,7 @@ class HillSettings:
     """Focus on hard presents."""
 
 
-class Hill(Method):
+class Hill(PureLoss):
     """Unknown counts as absent, at a cost that falls again for labels that look present."""
 
     Settings = HillSettings
@@ -36,13 +36,13 @@ class Hill(Method):
     @classmethod
     def check(cls, settings: HillSettings, labels: Labels) -> None:
         """Needs presents."""
+        super().check(settings, labels)
         require_presents("hill", labels)
 
-    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss."""
-        logits, chosen = model(batch.images).logits, self.settings
-        loss = losses.hill(logits, batch.labels, "mean", chosen.weight, chosen.margin, chosen.gamma)
-        return {"loss": loss, "logits": logits.detach()}
+    @classmethod
+    def loss(cls, settings: HillSettings, logits: Tensor, labels: Tensor) -> Tensor:
+        """Hill loss, with unknown as absent."""
+        return losses.hill(logits, labels, "mean", settings.weight, settings.margin, settings.gamma)
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,17 @@ class Splc(Method):
 
     @classmethod
     def check(cls, settings: SplcSettings, labels: Labels) -> None:
-        """Needs presents, and a probability."""
-        require_presents("splc", labels)
+        """Needs presents, and settings within their ranges."""
+        if not settings.gamma >= 0:
+            raise TrilabelError(f"splc: gamma is a number from 0, not {settings.gamma}")
         if not 0 <= settings.tau <= 1:
             raise TrilabelError(f"splc: tau is a probability, not {settings.tau}")
+        require_presents("splc", labels)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
-        logits, chosen = model(batch.images).logits, self.settings
-        loss = losses.splc(
-            logits,
-            batch.labels,
-            batch.epoch,
-            chosen.tau,
-            change_epoch=chosen.change_epoch,
-            margin=chosen.margin,
-            gamma=chosen.gamma,
-        )
-        corrected = splc_corrected(logits, batch.labels, batch.epoch, chosen.tau, chosen.change_epoch)
-        taken = unknown_as_absent(batch.labels).masked_fill_(corrected, 1)
+        logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
+        epoch, tau, first = batch.epoch, chosen.tau, chosen.change_epoch
+        loss = losses.splc(logits, labels, epoch, tau, "mean", first, chosen.margin, chosen.gamma)
+        taken = unknown_as_absent(labels).masked_fill_(splc_corrected(logits, labels, epoch, tau, first), 1)
         return {"loss": loss, "logits": logits.detach(), "taken": taken}

@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.losses.robust import selected_unknown
+from trilabel.losses.robust import asymmetric_with, selected_unknown
 from trilabel.methods.base import Batch, Method
 from trilabel.methods.checks import require_both, require_presents
 
@@ -62,29 +61,21 @@ class Selective(Method):
         require_presents("selective", labels)
         if settings.prior_epochs:
             require_both("the rehearsal of selective", labels, "prior_epochs=0")
+        if not min(settings.gamma_pos, settings.gamma_neg, settings.gamma_unknown) >= 0 or not 0 <= settings.clip <= 1:
+            raise TrilabelError("selective: gammas are numbers from 0, clip is a probability")
         if settings.top_k < 0 or (settings.prior_epochs or 0) < 0 or not 0 <= settings.prior_threshold <= 1:
             raise TrilabelError("selective: top_k and prior_epochs are 0 or more, prior_threshold is a share")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss; in the rehearsal on the known labels alone."""
-        logits, chosen = model(batch.images).logits, self.settings
-        ignored = self.priors > chosen.prior_threshold
-        loss = losses.partial_asymmetric(
-            logits,
-            batch.labels,
-            "ignore" if batch.rehearsal else "selective",
-            chosen.gamma_pos,
-            chosen.gamma_neg,
-            chosen.gamma_unknown,
-            chosen.top_k,
-            chosen.clip,
-            ignored,
-        )
-        parts = {"loss": loss, "logits": logits.detach()}
-        if not batch.rehearsal:
-            counted = selected_unknown(logits, batch.labels, chosen.top_k, ignored)
-            parts["taken"] = batch.labels - counted.to(batch.labels.dtype)
-        return parts
+        logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
+        if batch.rehearsal:
+            counted = torch.zeros_like(labels, dtype=torch.bool)
+        else:
+            counted = selected_unknown(logits, labels, chosen.top_k, self.priors > chosen.prior_threshold)
+        focus = chosen.gamma_pos, chosen.gamma_neg, chosen.gamma_unknown
+        loss = asymmetric_with(logits, labels, counted, *focus, chosen.clip)
+        return {"loss": loss, "logits": logits.detach(), "taken": labels.masked_fill(counted, -1)}
 
     def end_rehearsal(self, scores: Tensor) -> None:
         """The mean probability of a class over the training images is how common it is."""

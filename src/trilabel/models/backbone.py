@@ -46,9 +46,9 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
         downloads timm's own; None starts at random.
     image_size: pixels a side; None takes what the weights were trained at.
     """
-    if weights is not None and (best := Path(weights) / "best.safetensors").is_file():
+    if weights is not None and all((Path(weights) / part).is_file() for part in ("config.json", "best.safetensors")):
         backbone = create_backbone(name, None, image_size)
-        _load_from_run(backbone, name, best)
+        _load_from_run(backbone, name, Path(weights) / "best.safetensors")
         return backbone
     if name == "tiny":
         if weights is not None:
