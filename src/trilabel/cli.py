@@ -352,6 +352,44 @@ class Predict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Report:
+    """Shows how a run went, epoch by epoch: scores, and what became of unknown labels; also as a picture.
+
+    Example: trilabel report runs/first
+    """
+
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """The run folder; the run may still be going on."""
+    out: Path | None = None
+    """The picture (.png, .svg or .pdf); none: report.png in the run folder."""
+    json: bool = False
+    """Print what was recorded as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.report import plots, training
+        from trilabel.run_folder import RunFolder
+
+        folder = RunFolder(self.run)
+        folder.read()  # is it a run at all?
+        history = folder.read_history()
+        if not history:
+            raise TrilabelError(f"{self.run}: no epoch of this run is done yet")
+        out = self.out or self.run / "report.png"
+        if out.suffix not in (".png", ".svg", ".pdf"):
+            raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
+        plots.save(training.picture(history), out)
+        if self.json:
+            return print_json({"picture": str(out), "epochs": history})
+        header, rows = training.table(history)
+        print_table(header, rows)
+        kinds = history[-1].get("highest_loss_in_first_epoch", {})
+        if kinds:
+            words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
+            print(f"highest loss in the first epoch: {words}")
+        return print(f"picture: {out}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Methods:
     """Lists the methods: what each does, the labels it is for, what it costs, and its settings.
 
@@ -406,6 +444,7 @@ COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "report": Report,
     "methods": Methods,
     "recipes": Recipes,
 }

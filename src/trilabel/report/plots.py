@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
 
@@ -58,3 +60,34 @@ def _draw_bars(axes: Any, groups: Sequence[str], panel: Bars) -> None:
     axes.set_title(panel.title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylim(0, 100)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One panel of lines: series[name][e] is the value of `name` after epoch e + 1 (None: no point)."""
+
+    title: str
+    unit: str
+    series: Mapping[str, Sequence[float | None]]
+
+
+def lines(panels: Sequence[Lines], stages: Sequence[str]) -> Figure:
+    """Panels of lines over the epochs, side by side; `stages` names the stage of each epoch."""
+    figure = Figure(figsize=(0.4 + 4.6 * len(panels), 3.4))
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for number, (name, values) in enumerate(panel.series.items()):
+            points = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
+            axes.plot(*zip(*points, strict=True), color=COLOURS[number], label=name, marker="o", markersize=3)
+        for epoch, (before, after) in enumerate(pairwise(stages), 1):
+            if before != after:
+                axes.axvline(epoch + 0.5, color="#555555", linestyle=":", linewidth=1)
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(0.5, len(stages) + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("epoch")
+        axes.set_ylabel(panel.unit)
+        axes.set_title(panel.title, loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    return figure
