@@ -520,3 +520,19 @@ def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, q
     scored = load(run).evaluate(odd, "val")
     assert scored["images"] == run.metrics["images"] == 47
     assert scored["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-9)
+
+
+def test_presents_alone_choose_an_epoch_and_the_record_says_how(
+    small_scenes: Dataset, quick: Config, tmp_path: Path
+) -> None:
+    named = Labels.from_signed(np.maximum(small_scenes.labels.to_signed(), 0))
+    config = replace(quick, method="assume-negative", epochs=3)
+    run = train(replace(small_scenes, labels=named), config, tmp_path / "named")
+    full = train(small_scenes, replace(config, method="known-only"), tmp_path / "full")
+    assert all(record["val_unknown_as_absent"] for record in run.history)
+    assert run.metrics["mAP"] < 1
+    # All presents are named here, so taking the rest for absent is the truth, and both runs are the same.
+    assert [record["val"]["mAP"] for record in run.history] == pytest.approx(
+        [record["val"]["mAP"] for record in full.history], abs=0.05
+    )
+    assert not any("val_unknown_as_absent" in record for record in full.history)

@@ -9,7 +9,7 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.plan import Stage, check_validation, epoch_batches, plan_stages, split_for_training
+from trilabel.plan import Stage, check_validation, epoch_batches, plan_stages, split_for_training, validation_truth
 
 quick = settings(max_examples=50, deadline=None)
 
@@ -149,3 +149,14 @@ def test_epochs_and_seeds_differ_and_can_be_drawn_again():
     assert len({tuple(order) for order in orders}) == len(seeds)
     assert orders == [np.concatenate(epoch_batches(30, 7, seed)).tolist() for seed in seeds]
     assert orders[0] != list(range(30))
+
+
+def test_without_absents_all_others_count_as_absent_to_choose_the_epoch_by(capsys):
+    only = Labels.from_signed([[1, 0], [0, 1]])
+    assert validation_truth(only).tolist() == [[1, -1], [-1, 1]]
+    check_validation(only, "mAP")
+    assert "no validation label is known to be absent" in capsys.readouterr().err
+    for mixed in (Labels.from_signed([[1, 0], [-1, 1]]), only[:0]):
+        assert validation_truth(mixed) is mixed
+    check_validation(Labels.from_signed([[1, 0], [-1, 1]]), "mAP")
+    assert "known to be absent" not in capsys.readouterr().err

@@ -230,7 +230,8 @@ class Train(Config, Source):
         if self.json:
             return print_json({"run": str(run.folder), "best": run.best, "epochs": len(run.history)})
         if run.metrics:
-            print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {len(run.history)}, on validation")
+            how = ", unknown counted as absent" if run.best.get("val_unknown_as_absent") else ""
+            print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {len(run.history)}, on validation{how}")
         else:
             print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
         return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
@@ -277,6 +278,7 @@ class Evaluate(Source):
     """Print all metrics as JSON."""
 
     def __call__(self) -> None:
+        from trilabel.console import warn
         from trilabel.predict import load
         from trilabel.run_folder import RunFolder
 
@@ -288,6 +290,11 @@ class Evaluate(Source):
         dataset = read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
         model = load(self.run, self.device)
         result = model.evaluate(dataset, self.split, self.threshold, self.common_classes, broken=self.broken)
+        if not dataset.labels[dataset.rows_of(self.split)].counts_per_class()[1].any():
+            warn(
+                f"no label of split {self.split!r} is known to be absent, so no prediction can be wrong: only the "
+                "recall says something; label some images fully"
+            )
         if self.json:
             return print_json(result)
         print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")

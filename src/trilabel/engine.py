@@ -35,7 +35,15 @@ from trilabel.labels import Labels
 from trilabel.methods import Batch, Method, check_method, choose_method, create_method
 from trilabel.models import HeadOnly, create_model
 from trilabel.optimise import RunningMean, create_optimiser, learning_rate
-from trilabel.plan import REHEARSAL, Stage, check_validation, epoch_batches, plan_stages, split_for_training
+from trilabel.plan import (
+    REHEARSAL,
+    Stage,
+    check_validation,
+    epoch_batches,
+    plan_stages,
+    split_for_training,
+    validation_truth,
+)
 from trilabel.recipes import resolve
 from trilabel.run_folder import Run, RunFolder
 from trilabel.scoring import score
@@ -162,6 +170,7 @@ class Training:
         self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
         if self.shown:
             check_validation(self.val_labels, config.select)
+        self.val_truth = validation_truth(self.val_labels)
         features = self.model.backbone.features
         method = create_method(config.method, config.settings, self.labels, features, self.val_labels)
         if self.shown:
@@ -315,7 +324,9 @@ class Training:
             good = ~scores[:, 0].isnan()  # images that could not be read
             if not good.all() and self.config.broken == "stop":
                 raise TrilabelError(f"the model gives NaN for validation images after epoch {now.epoch}: lower --lr")
-            record["val"] = metrics.evaluate(scores[good], self.val_labels[good.numpy()], threshold=0.0)
+            record["val"] = metrics.evaluate(scores[good], self.val_truth[good.numpy()], threshold=0.0)
+            if self.val_truth is not self.val_labels:
+                record["val_unknown_as_absent"] = True
             record["val_seconds"] = round(time.monotonic() - begun, 3)
         if now.best is None or not len(val_images) or self._value(record) > self._value(now.best):
             now.best = record

@@ -95,8 +95,23 @@ def check_validation(labels: Labels, select: str) -> None:
     without = [name for name, count in zip(labels.classes, present, strict=True) if not count]
     if without:
         warn(f"no validation image is known to have {some(without)}; its mAP leaves {len(without)} classes out")
-    if labels.known_share < 1:
+    if not labels.counts_per_class()[1].any():
+        warn(
+            "no validation label is known to be absent: there unknown counts as absent, to choose the epoch by; its "
+            "scores say which epoch is better, not how good it is"
+        )
+    elif labels.known_share < 1:
         say(f"validation labels are {labels.known_share:.1%} known; its scores are over the known ones only")
+
+
+def validation_truth(labels: Labels) -> Labels | NDArray[np.int8]:
+    """What validation scores are compared with: the known labels, or, where none is absent, all others as absent.
+
+    Without absents nothing can be scored wrong, so every epoch would be as good as any other.
+    """
+    if not len(labels) or labels.counts_per_class()[1].any():
+        return labels
+    return np.where(labels.to_signed() > 0, 1, -1).astype(np.int8)
 
 
 def epoch_batches(
