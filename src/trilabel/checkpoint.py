@@ -26,10 +26,11 @@ def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, An
         save_file(copies, temporary, metadata={"state": json.dumps(state)})
 
 
-def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """(tensors on the CPU, state) as `save` wrote them."""
+def load(path: str | Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(tensors on the CPU, state) as `save` wrote them; with a prefix only the tensors under it."""
     with _opened(path) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, _state(file)  # noqa: SIM118 (not a dict)
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not a dict)
+        return {name: file.get_tensor(name) for name in names}, _state(file)
 
 
 def load_state(path: str | Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import tyro
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
-from trilabel.show import percent, print_inspection, print_json, print_metrics, print_table
+from trilabel.show import percent, print_entries, print_inspection, print_json, print_metrics, print_table
 
 if TYPE_CHECKING:
     from trilabel.data import Dataset
@@ -231,7 +231,8 @@ class Train(Config, Source):
             return print_json({"run": str(run.folder), "best": run.best, "epochs": len(run.history)})
         if run.metrics:
             how = ", unknown counted as absent" if run.best.get("val_unknown_as_absent") else ""
-            print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {len(run.history)}, on validation{how}")
+            epochs = sum(record["stage"] == run.best["stage"] for record in run.history)
+            print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {epochs}, on validation{how}")
         else:
             print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
         return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
@@ -421,9 +422,11 @@ class Methods:
         ]
         if self.json:
             return print_json(listed)
+        entries = {}
         for row, kind in zip(listed, METHODS.values(), strict=True):
-            row["settings"] = " ".join(f"{name}={choice}" for name, choice in choices(kind.Settings).items())
-        return print_table(list(listed[0]), [list(row.values()) for row in listed])
+            words = " ".join(f"{name}={choice}" for name, choice in choices(kind.Settings).items())
+            entries[row["method"]] = [row["what"], f"labels: {row['labels']}; cost: {row['cost']}", f"--set {words}"]
+        return print_entries(entries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -441,7 +444,7 @@ class Recipes:
 
         if self.json:
             return print_json({name: recipe().to_json() for name, recipe in RECIPES.items()})
-        return print_table(["recipe", "what"], [[name, recipe.__doc__ or ""] for name, recipe in RECIPES.items()])
+        return print_entries({name: [recipe.__doc__ or ""] for name, recipe in RECIPES.items()})
 
 
 COMMANDS: dict[str, type[Any]] = {

@@ -148,16 +148,24 @@ def settings_of(kind: type[Any], values: Mapping[str, Any], method: str) -> Any:
 
 
 def _read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
-    if get_origin(hint) is Literal and value not in get_args(hint):
-        raise TrilabelError(f"{what} is {', '.join(get_args(hint))}; not {value!r}")
-    if not isinstance(value, str) or isinstance(default, str):
+    kinds = get_args(hint) or (hint,)
+    if get_origin(hint) is Literal:
+        if value not in kinds:
+            raise TrilabelError(f"{what} is {', '.join(kinds)}; not {value!r}")
         return value
+    if value is None and type(None) in kinds:
+        return None
     if isinstance(default, bool):
-        if value.lower() in ("true", "false"):
-            return value.lower() == "true"
+        if str(value).lower() in ("true", "false"):
+            return str(value).lower() == "true"
         raise TrilabelError(f"{what} is true or false, not {value!r}")
-    whole = isinstance(default, int) or int in get_args(hint)
+    if str in kinds:
+        return value
+    whole = int in kinds
     try:
-        return int(value) if whole else float(value)
-    except ValueError:
-        raise TrilabelError(f"{what} is a {'whole ' if whole else ''}number, not {value!r}") from None
+        number = float(value)
+        if not math.isfinite(number) or (whole and number != int(number)):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise TrilabelError(f"{what} is a {'whole' if whole else 'finite'} number, not {value!r}") from None
+    return int(number) if whole else number

@@ -53,13 +53,13 @@ class Diagnosis(nn.Module):
         """Adds a step: B×C labels, truth (0 where that is not known either), and what the method gave for them."""
         if "taken" in step:
             against = torch.zeros_like(labels) if truth is None else truth
-            place = (step["taken"].to(torch.int64) + 1) * 3 + against + 1
-            place = torch.where(labels == 0, place, 9).flatten()
-            self.scored.scatter_add_(0, place, torch.ones_like(place))
+            self.scored += _histogram(torch.where(labels == 0, step["taken"] * 3 + against + 4, 9), 10)
         if truth is not None:
             loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
-            both = torch.stack((torch.ones_like(loss), loss), 2).flatten(0, 1).double()
-            self.kinds.scatter_add_(0, _kind_of(labels, truth).flatten()[:, None].expand(-1, 2), both)
+            kind = _kind_of(labels, truth)
+            self.kinds[:, 0] += _histogram(kind, 4)
+            for place in _KINDS.values():
+                self.kinds[place, 1] += torch.where(kind == place, loss, 0).sum()
             if self.first.numel():
                 if epoch == 1:
                     self.first[rows] = loss
@@ -107,6 +107,11 @@ class Diagnosis(nn.Module):
         }
 
 
+def _histogram(places: Tensor, count: int) -> Tensor:
+    """How many there are of 0 … count − 1; `bincount` would wait for the device."""
+    return torch.histc(places.float(), count, 0, count - 1).to(torch.int64)
+
+
 def _kind_of(labels: Tensor, truth: Tensor) -> Tensor:
-    """3 where known present; else 0 in truth absent, 1 nobody knows, 2 in truth present."""
-    return torch.where(labels > 0, 3, truth.to(torch.int64) + 1)
+    """B×C int8: 3 known present; 0 in truth absent, 2 in truth present but unknown; 1 none of these."""
+    return torch.where(labels * truth < 0, 1, torch.where(labels > 0, 3, truth + 1))

@@ -160,7 +160,7 @@ class Training:
         dataset, train_rows, val_rows = split_for_training(dataset, config)
         check_method(config.method, config.settings, dataset.labels[train_rows])  # refuse before anything slow
         torch.manual_seed(config.seed)
-        if self.shown and config.weights is None and config.backbone != "tiny":
+        if self.shown and config.weights is None and (config.backbone != "tiny" or config.plan != "fine-tune"):
             warn(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
         # A run that goes on has its weights in the checkpoint.
         weights = None if resume and folder.last.is_file() else config.weights
@@ -220,17 +220,17 @@ class Training:
     def run_stage(self, stage: Stage, best_file: Path) -> None:
         """Epochs of one stage: train, score, keep the best, save. Ends with the weights that the next starts from."""
         rehearsal = stage.name == REHEARSAL
-        if rehearsal and self.fabric.is_global_zero and not self.folder.start.is_file():
+        now = self.state.progress
+        if rehearsal and self.fabric.is_global_zero and now.epoch == 1 and now.step == 0:
             self.state.save_weights(self.folder.start, {})
         model, images, val_images = self._enter(stage)
-        while self.state.progress.epoch <= stage.epochs and not self._patience_spent():
+        while now.epoch <= stage.epochs and (rehearsal or not self._patience_spent()):
             self.run_epoch(stage, model, images)
             self.close_epoch(stage, model, val_images, best_file)
         self.fabric.barrier()
         if rehearsal:
-            scores = self.score(model, images)
-            self.state.load_weights(self.folder.start)
-            self.method.end_rehearsal(scores)
+            self.method.end_rehearsal(self._over_processes)
+            self.state.load_model(self.folder.start)
         else:
             self.state.load_weights(best_file)
 
@@ -308,7 +308,8 @@ class Training:
         state, now, begun = self.state, self.state.progress, time.monotonic()
         record: dict[str, Any] = {"stage": stage.name, "epoch": now.epoch}
         self._stop_if_not_finite(model)
-        record |= {name: self._mean_over_processes(total / now.counted) for name, total in state.sums.items()}
+        totals = state.totals(self._over_processes)
+        record |= {name: float(totals[name] / totals["counted"]) for name in state.sums}
         if now.left_out:
             record["left_out"] = now.left_out
         record |= now.started
@@ -447,16 +448,28 @@ class Training:
         if Labels.load(self.folder.labels) != self.labels:
             raise TrilabelError(f"{path}: the labels differ from those this run began with; start a new one")
         if self.folder.last.is_file():  # else it was stopped before its first checkpoint, and begins anew
-            self.state.load(self.folder.last)
+            self.state.load(self.folder.last, first=self.fabric.is_global_zero)
+            self._refuse_if_files_are_gone()
         if self.fabric.is_global_zero:
             self.folder.change_config(self.config)
             self.folder.write_history(self.state.progress.history)
 
+    def _refuse_if_files_are_gone(self) -> None:
+        """Stops before hours of training, rather than after them."""
+        stages, now = plan_stages(self.config, self.method.rehearsal_epochs), self.state.progress
+        stage, final = stages[now.stage], now.stage + 1 == len(stages)
+        needed = [self.folder.start] if stage.name == REHEARSAL else []
+        if now.best is not None:
+            needed.append(self.folder.best if final else self.folder.best_of(stage.name))
+        for file in needed:
+            if not file.is_file():
+                raise TrilabelError(f"{file}: gone, and the run needs it to go on; restore it or start a new run")
+
     def save(self) -> None:
         """Writes the checkpoint to go on from."""
-        self._share_memory()
+        totals = self.state.totals(self._over_processes)
         if self.fabric.is_global_zero:
-            self.state.save(self.folder.last)
+            self.state.save(self.folder.last, totals)
         self.fabric.barrier()
         self.saved_at = time.monotonic()
 
@@ -465,11 +478,12 @@ class Training:
         weak = self.method.weak_labels()
         if weak is not None and self.fabric.is_global_zero:
             named = Labels.from_csr(weak, self.labels.classes, self.labels.ids)
-            csv_write.write(named, self.folder.weak_labels, layout="long")
+            csv_write.write_known(named, self.folder.weak_labels)
 
     def _save_or_stop_if_due(self) -> None:
         late = time.monotonic() - self.saved_at > 60 * self.config.save_minutes
         if self._any_process(late or bool(self.signals)):
+            self._share_memory()
             self.save()
             self._stop_if_asked()
 
@@ -495,9 +509,6 @@ class Training:
         if self.fabric.world_size > 1:
             self.method.share(self._over_processes)
             self.diagnosis.share(self._over_processes)
-
-    def _mean_over_processes(self, value: Tensor) -> float:
-        return float(self.fabric.all_reduce(value, reduce_op="mean")) if self.fabric.world_size > 1 else float(value)
 
     def _share_buffers(self, model: nn.Module) -> None:
         """Gives every process the first one's batch-norm statistics, so that all score the same model."""

@@ -30,7 +30,7 @@ class ExpectedPositives:
             return f"presents per image: {self.value:g} (given)"
         if self.source == "guess":
             return (
-                f"presents per image: {self.value:.2f} is A GUESS, as no fully labelled image has a present; "
+                f"presents per image: {self.value:.2f} is A GUESS, as no fair sample of images is fully labelled; "
                 "replace it by --set expected_positives=K, or label a few images fully"
             )
         images = f"{self.images:,} fully labelled image{'s' if self.images > 1 else ''}"
@@ -40,32 +40,43 @@ class ExpectedPositives:
 
 
 def expected_positives(labels: Labels, sample: Labels | None = None, given: float | None = None) -> ExpectedPositives:
-    """Presents per image: as given, else by the fully labelled images of both, else a guess from the labels.
+    """Presents per image: as given, else by the fully labelled images, else a guess from the labels.
 
     labels: of the training images. sample: of other images of the same kind, such as those for validation.
     """
     if given is not None:
         return ExpectedPositives(given, "given")
     found = labelled_positives(labels, sample)
-    # A mean of 0 would forbid every present: those images were not picked at random.
-    return found if found is not None and found.value > 0 else _guess(labels)
+    return found if found is not None and _can_be(found, labels) else _guess(labels)
 
 
 def labelled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
-    """Mean presents over images with every class known, and its 90 % interval; None where there is no such image."""
-    counts = np.concatenate([_presents_of_full(part) for part in (labels, sample) if part is not None])
-    if not len(counts):
-        return None
-    enough = len(counts) >= _FEWEST_FOR_INTERVAL
-    low, high = _interval(counts, labels.shape[1]) if enough else (None, None)
-    return ExpectedPositives(float(counts.mean()), "labelled", low, high, len(counts))
+    """Mean presents over images with every class known, and its 90 % interval; None where there is no such image.
+
+    Those of `sample` are preferred: among training images, the fully labelled ones are often a choice.
+    """
+    for part in (sample, labels):
+        if part is not None and len(counts := _presents_of_full(part)):
+            enough = len(counts) >= _FEWEST_FOR_INTERVAL
+            low, high = _interval(counts, part.shape[1]) if enough else (None, None)
+            return ExpectedPositives(float(counts.mean()), "labelled", low, high, len(counts))
+    return None
 
 
 def _presents_of_full(labels: Labels) -> NDArray[np.int64]:
     present, absent = labels.counts_per_image()
-    classes = labels.shape[1]
-    full: NDArray[np.int64] = present[(present + absent == classes) & (classes > 0)]
+    if not absent.any():  # only presents are named here: an image with every class is no sample of the others
+        return present[:0]
+    full: NDArray[np.int64] = present[present + absent == labels.shape[1]]
     return full
+
+
+def _can_be(found: ExpectedPositives, labels: Labels) -> bool:
+    """Whether fully labelled images have as many presents as are named of all images: those picked at random do."""
+    present, absent = labels.counts_per_image()
+    known = present[present + absent > 0]
+    most = found.value if found.high is None else found.high
+    return found.value > 0 and (not len(known) or most >= known.mean())
 
 
 def _interval(counts: NDArray[np.int64], classes: int) -> tuple[float, float]:
@@ -86,6 +97,5 @@ def _interval(counts: NDArray[np.int64], classes: int) -> tuple[float, float]:
 
 def _guess(labels: Labels) -> ExpectedPositives:
     present, _ = labels.counts_per_image()
-    named = present[present > 0]
-    mean = float(named.mean()) if len(named) else 1.0
-    return ExpectedPositives(min(max(_HIDDEN_PER_KNOWN * mean, 1.0), float(labels.shape[1])), "guess")
+    named = float(present[present > 0].mean()) if present.any() else 1.0
+    return ExpectedPositives(min(max(_HIDDEN_PER_KNOWN * named, 1.0), float(labels.shape[1])), "guess")

@@ -205,7 +205,7 @@ def load(run: str | Path | Run, device: str = "auto") -> Model:
     about = folder.read()
     config = about["config"]
     file = folder.best
-    tensors, _ = checkpoint.load(file)
+    tensors, _ = checkpoint.load(file, "model.")
     classifier = create_model(config.backbone, config.head, len(about["classes"]), None, about["image_size"])
     try:
         classifier.load_state_dict(checkpoint.part("model", tensors))

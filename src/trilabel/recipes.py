@@ -65,7 +65,7 @@ _COLE = Config(
     lr=1e-5,
     linear_lr=1e-3,
 )
-_COLE_GRID = "Grid: lr 1e-2 … 1e-5, batch 8 or 16."
+_COLE_GRID = "Give ImageNet --weights. Grid: lr 1e-2 … 1e-5, batch 8 or 16."
 # Its losses: where they stand in the paper, what they are, the method, its settings.
 _COLE_LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "bce": ("table 1", "BCE, all labels known", "known-only", {"normalise": "all"}),
@@ -99,7 +99,7 @@ def _cole2021() -> Iterator[tuple[str, Callable[[], Config]]]:
 
 # ---- Kim 2022
 
-_KIM_GRID = "Grid: delta 0.1 … 0.5, lr 1e-2 … 1e-5."
+_KIM_GRID = "Give ImageNet --weights. Grid: {}lr 1e-2 … 1e-5."
 _KIM_METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "an": ("naive AN, the baseline", "assume-negative", {}),
     "ll-r": ("LL-R, large losses are left out", "large-loss", {"mode": "reject"}),
@@ -117,13 +117,15 @@ def _kim2022() -> Iterator[tuple[str, Callable[[], Config]]]:
     )
     for name, (what, method, settings) in _KIM_METHODS.items():
         config = replace(base, method=method, settings=settings)
-        yield f"kim2022-{name}", _named(f"Kim 2022, table 2 (end to end): {what}. {_KIM_GRID}", config)
+        grid = _KIM_GRID.format("delta 0.1 … 0.5, " if settings else "")
+        yield f"kim2022-{name}", _named(f"Kim 2022, table 2 (end to end): {what}. {grid}", config)
         init = replace(config, plan="linear-then-fine-tune", linear_epochs=25)
-        about = f"Kim 2022, table 2 (LinearInit): {what}; 25 linear epochs, then 10 of fine-tuning. {_KIM_GRID}"
+        about = f"Kim 2022, table 2 (LinearInit): {what}; 25 linear epochs, then 10 of fine-tuning. {grid}"
         yield f"kim2022-{name}-linear-init", _named(about, init)
         changes = {"delta": 0.01} if settings else {}
         open_images = replace(large, method=method, settings=settings | changes)
-        about = f"Kim 2022, table 3 (Open Images V3): {what}. Grid: delta 0.005, 0.01."
+        grid = "Grid: delta 0.005, 0.01." if settings else ""
+        about = f"Kim 2022, table 3 (Open Images V3): {what}. Give ImageNet --weights. {grid}".rstrip()
         yield f"kim2022-openimages-{name}", _named(about, open_images)
         if settings:
             absolute = replace(config, settings=settings | {"start": 1.5, "delta": 0.1})

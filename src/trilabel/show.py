@@ -1,7 +1,9 @@
 """Results for a person or a program, on standard output."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,15 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     for row in rows:
         table.add_row(*(str(cell).replace("[", "\\[") for cell in row))
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def print_entries(entries: Mapping[str, Sequence[str]]) -> None:
+    """Names, each with a few lines of words under it, within the width of the terminal."""
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    for name, lines in entries.items():
+        print(name)
+        for line in lines:
+            print(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="      ", break_long_words=False))
 
 
 def print_metrics(result: Mapping[str, Any], title: str) -> None:

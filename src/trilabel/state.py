@@ -10,7 +10,7 @@ from torch import Tensor
 from trilabel import checkpoint
 from trilabel.diagnosis import Diagnosis
 from trilabel.errors import TrilabelError
-from trilabel.methods import Method
+from trilabel.methods import Method, OverProcesses
 from trilabel.models import Classifier
 from trilabel.optimise import RunningMean
 
@@ -77,21 +77,32 @@ class State:
         now.epoch, now.step, now.counted, now.left_out, now.seconds, now.started = now.epoch + 1, 0, 0, 0, 0.0, {}
         self.start_epoch()
 
-    def save(self, file: Path) -> None:
-        """Writes everything needed to go on from here."""
+    def totals(self, over_processes: OverProcesses) -> dict[str, Tensor]:
+        """The epoch's sums so far over all processes, and of how many steps they are."""
+        counted = torch.tensor(self.progress.counted, device=self.device)
+        mine = {**self.sums, "counted": counted, "scored": self.diagnosis.scored, "kinds": self.diagnosis.kinds}
+        return {name: over_processes(value, "sum") for name, value in mine.items()}
+
+    def save(self, file: Path, totals: dict[str, Tensor]) -> None:
+        """Writes everything needed to go on from here; `totals` as this epoch's share of the first process."""
         tensors = checkpoint.prefixed("optimiser", checkpoint.optimiser_tensors(self.optimiser))
-        tensors |= checkpoint.prefixed("sums", self.sums)
-        tensors |= checkpoint.prefixed("diagnosis", self.diagnosis.state_dict())
+        tensors |= checkpoint.prefixed("sums", {name: totals[name] for name in self.sums})
+        followed = {**self.diagnosis.state_dict(), "scored": totals["scored"], "kinds": totals["kinds"]}
+        tensors |= checkpoint.prefixed("diagnosis", followed)
         if self.mean is not None:
             tensors |= checkpoint.prefixed("mean", self.mean.state)
-        checkpoint.save(file, tensors | self._weights(), asdict(self.progress))
+        progress = asdict(self.progress) | {"counted": int(totals["counted"])}
+        checkpoint.save(file, tensors | self._weights(), progress)
 
     def save_weights(self, file: Path, record: dict[str, Any]) -> None:
         """Writes model and method only, with the record of the epoch that they are of."""
         checkpoint.save(file, self._weights(), record)
 
-    def load(self, file: Path) -> None:
-        """Goes back to what `save` wrote; optimiser and running mean follow when they are attached."""
+    def load(self, file: Path, first: bool = True) -> None:
+        """Goes back to what `save` wrote; optimiser and running mean follow when they are attached.
+
+        The epoch's sums are of all processes together, so only the `first` one takes them up.
+        """
         tensors, progress = self._read_weights(file)
         self.progress = Progress(**progress)
         self.sums = self._on_device(checkpoint.part("sums", tensors))
@@ -102,7 +113,15 @@ class State:
                 f"{file}: the run began with the truth of hidden labels at hand and goes on without, or the other way "
                 "round; give the data set as it was"
             ) from error
+        if not first:
+            self.progress.counted = 0
+            for value in (*self.sums.values(), self.diagnosis.scored, self.diagnosis.kinds):
+                value.zero_()
         self._waiting = tensors
+
+    def load_model(self, file: Path) -> None:
+        """The model alone as it was when `file` was written."""
+        self.model.load_state_dict(checkpoint.part("model", checkpoint.load(file, "model.")[0]))
 
     def load_weights(self, file: Path) -> None:
         """Model and method as they were when `file` was written."""

@@ -329,7 +329,7 @@ def test_hidden_labels_are_never_counted():
         ({"rank": 0}, "rank is at least 1, not 0"),
         ({"hidden": "-3"}, "hidden is at least 1, not -3"),
         ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),
-        ({"lr_scale": math.nan}, "lr_scale is a number above 0"),
+        ({"lr_scale": math.nan}, "'lr_scale' of method 'role' is a finite number"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, says):
@@ -343,7 +343,7 @@ def test_a_network_needs_features():
 
 
 def test_a_table_beyond_memory_is_refused_with_a_way_out(monkeypatch):
-    pages = {"SC_PHYS_PAGES": 3 * 5 * 4, "SC_PAGE_SIZE": 4}  # just enough for 5 images × 4 classes
+    pages = {"SC_PHYS_PAGES": 2 * 3 * 5 * 4, "SC_PAGE_SIZE": 4}  # 5 images × 4 classes, and a copy for the checkpoint
     monkeypatch.setattr(os, "sysconf", pages.__getitem__)
     check_method("role", {}, LABELS)
     pages["SC_PHYS_PAGES"] -= 1

@@ -43,6 +43,19 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
             writer.writerows([*start, *end] for end in ends)
 
 
+def write_known(labels: Labels, path: str | Path) -> None:
+    """Writes known labels alone, a row each: of an image or class without any there is no word, unlike with `write`."""
+    path = Path(path)
+    _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
+    known = labels.csr.tocoo()
+    classes = list(labels.classes)
+    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("image", "label", "value"))
+        for row, column, value in zip(known.row.tolist(), known.col.tolist(), known.data.tolist(), strict=True):
+            writer.writerow((labels.ids[row], classes[column], int(value > 0)))
+
+
 def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: str) -> None:
     if layout not in ("wide", "long"):
         raise TrilabelError(f"{path}: layout={layout!r}: use 'wide' or 'long'")

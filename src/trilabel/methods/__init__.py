@@ -9,6 +9,7 @@ from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
 from trilabel.methods.asymmetric import Asymmetric, Focal
 from trilabel.methods.base import Batch, Method, OverProcesses
+from trilabel.methods.checks import one_sided
 from trilabel.methods.expected_positive import ExpectedPositive
 from trilabel.methods.known_only import KnownOnly
 from trilabel.methods.large_loss import LargeLoss
@@ -52,5 +53,6 @@ def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
 
 
 def choose_method(labels: Labels) -> str:
-    """The method for someone who named none: by whether any label is known to be absent."""
-    return "known-only" if labels.counts_per_class()[1].any() else "assume-negative"
+    """The method for someone who named none: by whether absents are known, of most classes at least."""
+    without, classes = one_sided(labels)
+    return "assume-negative" if 2 * without > classes else "known-only"

@@ -78,8 +78,8 @@ class Method(nn.Module):
         """
         raise NotImplementedError
 
-    def end_rehearsal(self, scores: Tensor) -> None:
-        """Takes the rehearsed model's logits for the training images (N×C, on the CPU)."""
+    def end_rehearsal(self, over_processes: OverProcesses) -> None:
+        """Keeps what its steps with `batch.rehearsal` were for; the model then starts anew."""
 
     def share(self, over_processes: OverProcesses) -> None:
         """Makes what each process remembers of its images known to all, before it is saved and after each epoch.

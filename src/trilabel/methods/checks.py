@@ -14,10 +14,24 @@ def require_presents(method: str, labels: Labels) -> None:
 
 
 def require_both(method: str, labels: Labels, instead: str = "a method for such labels, e.g. assume-negative") -> None:
-    """Stops where a method that learns from known labels alone has only presents or only absents."""
+    """Stops where a method that learns from known labels alone has presents only."""
     require_presents(method, labels)
     if not labels.counts_per_class()[1].any():
         raise TrilabelError(
             f"{method} learns from known labels alone, and no label here is known to be absent: it would call every "
             f"class present in every image. Use {instead}"
         )
+
+
+def one_sided(labels: Labels) -> tuple[int, int]:
+    """(classes with a known present and no known absent, classes with a known present)."""
+    present, absent = labels.counts_per_class()
+    return int(((present > 0) & (absent == 0)).sum()), int((present > 0).sum())
+
+
+def note_one_sided(method: str, labels: Labels) -> tuple[str, ...]:
+    """What to tell people of classes that a method which learns from known labels alone cannot learn."""
+    without, classes = one_sided(labels)
+    if not without:
+        return ()
+    return (f"{method}: {without} of {classes} classes have no known absent and will be called present everywhere",)

@@ -1,7 +1,7 @@
 """Learning from the known labels alone: unknown ones take no part (Durand 2019, Cole 2021 "IU", Wang 2023 "BN-BCE")."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -9,7 +9,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.base import PureLoss
-from trilabel.methods.checks import require_both
+from trilabel.methods.checks import note_one_sided, require_both
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class KnownOnly(PureLoss):
     settings: KnownOnlySettings
     summary = "BCE on the known labels; unknown ones take no part"
     suits = "presents and absents known"
+
+    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.notes = note_one_sided("known-only", labels)
 
     @classmethod
     def check(cls, settings: KnownOnlySettings, labels: Labels) -> None:

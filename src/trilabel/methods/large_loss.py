@@ -27,7 +27,7 @@ class LargeLossSettings:
 
     mode: Literal["reject", "correct", "correct-for-good"] = "reject"
     """What happens to the unknown labels with the largest loss: left out of the step (LL-R), scored as present in this
-    step (LL-Ct), or remembered as present from the next epoch on (LL-Cp)."""
+    step (LL-Ct), or remembered as present from the next visit of the image on (LL-Cp)."""
     delta: float = 0.2
     """Relative: by how many percent of a batch's labels their number grows with each epoch (of correct-for-good: that
     many at each step). Absolute: by how much the threshold falls with each epoch."""
@@ -46,6 +46,7 @@ class LargeLoss(Method):
     settings: LargeLossSettings
     summary = "unknown counts as absent, but those with the largest loss are left out, or taken for present"
     suits = "presents known, absents rare or never named"
+    cost = "as plain BCE; correct-for-good keeps a bit for every label"
     weak: Tensor | None  # N×⌈C/8⌉, a bit a label: those taken for present for good
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
@@ -54,6 +55,9 @@ class LargeLoss(Method):
         for_good = settings.mode == "correct-for-good"
         bits = torch.zeros(len(labels), -(-self.classes // 8), dtype=torch.uint8) if for_good else None
         self.register_buffer("weak", bits)
+        if settings.start is not None and settings.delta > 0:
+            last = math.ceil(settings.start / settings.delta)
+            self.notes = (f"large-loss: from epoch {last} on the threshold is 0 or less: every unknown label changes",)
 
     @classmethod
     def check(cls, settings: LargeLossSettings, labels: Labels) -> None:

@@ -74,6 +74,8 @@ class Splc(Method):
             raise TrilabelError(f"splc: gamma is a number from 0, not {settings.gamma}")
         if not 0 <= settings.tau <= 1:
             raise TrilabelError(f"splc: tau is a probability, not {settings.tau}")
+        if settings.change_epoch < 1:
+            raise TrilabelError(f"splc: change_epoch counts from 1, not {settings.change_epoch}")
         require_presents("splc", labels)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:

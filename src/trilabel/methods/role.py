@@ -174,7 +174,7 @@ def first_estimates(labels: Labels) -> Tensor:
 
 
 def _check_memory(images: int, classes: int) -> None:
-    need = 3 * 4 * images * classes
+    need = 2 * 3 * 4 * images * classes  # the table, and a copy of it while a checkpoint is written
     have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if need > have:
         raise TrilabelError(

@@ -1,5 +1,6 @@
 """Class-aware selective loss (CSL, Ben-Baruch 2022), a baseline of Wang 2023."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses.robust import asymmetric_with, selected_unknown
-from trilabel.methods.base import Batch, Method
+from trilabel.methods.base import Batch, Method, OverProcesses
 from trilabel.methods.checks import require_both, require_presents
 
 
@@ -45,15 +46,20 @@ class Selective(Method):
     summary = "unknown counts as absent, except in common classes and where it looks present (CSL)"
     suits = "any mix with presents; at its best where absents are known too"
     cost = "as plain BCE, after a rehearsal of prior_epochs"
+    priors: Tensor  # C: share of images with the class, as estimated; 0 where that cannot be
+    seen: Tensor  # C + 1: probabilities of the rehearsal's epoch, summed, and how many images they are of
+    learnable: Tensor  # C: classes whose presents and absents are known
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         super().__init__(settings, labels, features, validation)
-        self.register_buffer("priors", torch.zeros(labels.shape[1]))  # share of images with the class, as estimated
-        self.priors: Tensor
-        one_sided = not labels.counts_per_class()[1].any()
-        self.rehearsal_epochs = (0 if one_sided else 3) if settings.prior_epochs is None else settings.prior_epochs
-        if one_sided and settings.prior_epochs is None:
-            self.notes = ("selective: no label is known to be absent, so no class priors are estimated",)
+        self.register_buffer("priors", torch.zeros(labels.shape[1]))
+        self.register_buffer("seen", torch.zeros(labels.shape[1] + 1, dtype=torch.float64))
+        present, absent = labels.counts_per_class()
+        self.register_buffer("learnable", torch.from_numpy((present > 0) & (absent > 0)), persistent=False)
+        rehearse = bool(self.learnable.any())
+        self.rehearsal_epochs = 3 * rehearse if settings.prior_epochs is None else settings.prior_epochs
+        if not rehearse and settings.prior_epochs is None:
+            self.notes = ("selective: no class has known presents and absents, so no class priors are estimated",)
 
     @classmethod
     def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
@@ -71,13 +77,22 @@ class Selective(Method):
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
         if batch.rehearsal:
             counted = torch.zeros_like(labels, dtype=torch.bool)
+            self.seen[:-1] += torch.sigmoid(logits.detach().float()).sum(0)
+            self.seen[-1:] += len(labels)
         else:
             counted = selected_unknown(logits, labels, chosen.top_k, self.priors > chosen.prior_threshold)
         focus = chosen.gamma_pos, chosen.gamma_neg, chosen.gamma_unknown
         loss = asymmetric_with(logits, labels, counted, *focus, chosen.clip)
         return {"loss": loss, "logits": logits.detach(), "taken": labels.masked_fill(counted, -1)}
 
-    def end_rehearsal(self, scores: Tensor) -> None:
+    def start_epoch(self, epoch: int, score_training_set: Callable[[], Tensor]) -> dict[str, float]:
+        """What counts is the last epoch of the rehearsal."""
+        self.seen.zero_()
+        return {}
+
+    def end_rehearsal(self, over_processes: OverProcesses) -> None:
         """The mean probability of a class over the training images is how common it is."""
-        seen = scores[~scores[:, 0].isnan()]  # an image that could not be read has none
-        self.priors.copy_(seen.sigmoid().mean(0))
+        seen = over_processes(self.seen, "sum")
+        # A class without known absents was called present everywhere, which says nothing.
+        self.priors.copy_(torch.where(self.learnable, seen[:-1] / seen[-1].clamp(min=1), 0))
+        self.seen.zero_()
