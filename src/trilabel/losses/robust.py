@@ -83,9 +83,16 @@ def splc(
     >>> splc(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]), epoch=2, reduction="sum")
     tensor(0.0454)
     """
+    corrected = splc_corrected(logits, labels, epoch, tau, change_epoch)
+    return splc_with(logits, labels, corrected, margin, gamma, reduction)
+
+
+def splc_with(
+    logits: Tensor, labels: Tensor, corrected: Tensor, margin: float, gamma: float, reduction: Reduction = "mean"
+) -> Tensor:
+    """`splc` with the `corrected` unknown labels (bool, B×C) read as present."""
     check_range("gamma", gamma, 0, torch.inf)
     sign = signs(logits, labels)
-    corrected = splc_corrected(logits, sign, epoch, tau, change_epoch)
     with torch.no_grad():
         scored = unknown_as_absent(sign).masked_fill_(corrected, 1)
         parts, slope = _focal(widen(logits).sub_(sign.clamp(min=0), alpha=margin).mul_(scored), gamma)

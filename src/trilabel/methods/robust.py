@@ -8,7 +8,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
-from trilabel.losses.robust import splc_corrected
+from trilabel.losses.robust import splc_corrected, splc_with
 from trilabel.methods.base import Batch, Method, PureLoss
 from trilabel.methods.checks import require_presents
 
@@ -81,7 +81,7 @@ class Splc(Method):
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
-        epoch, tau, first = batch.epoch, chosen.tau, chosen.change_epoch
-        loss = losses.splc(logits, labels, epoch, tau, "mean", first, chosen.margin, chosen.gamma)
-        taken = unknown_as_absent(labels).masked_fill_(splc_corrected(logits, labels, epoch, tau, first), 1)
+        corrected = splc_corrected(logits, labels, batch.epoch, chosen.tau, chosen.change_epoch)
+        loss = splc_with(logits, labels, corrected, chosen.margin, chosen.gamma)
+        taken = unknown_as_absent(labels).masked_fill_(corrected, 1)
         return {"loss": loss, "logits": logits.detach(), "taken": taken}
