@@ -390,6 +390,8 @@ class Report:
             return print_json({"picture": str(out), "epochs": history})
         header, rows = training.table(history)
         print_table(header, rows)
+        if any(record.get("val_unknown_as_absent") for record in history):
+            print("validation has no known absents: its scores are with unknown counted as absent")
         kinds = history[-1].get("highest_loss_in_first_epoch", {})
         if kinds:
             words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())

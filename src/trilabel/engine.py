@@ -162,6 +162,8 @@ class Training:
         torch.manual_seed(config.seed)
         if self.shown and config.weights is None and (config.backbone != "tiny" or config.plan != "fine-tune"):
             warn(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
+        if self.shown and "held-out" in dataset.splits and len(dataset.splits.get("val", ())):
+            say(f"the epoch is chosen on {config.val} of the training images; --val val takes the data's own split")
         # A run that goes on has its weights in the checkpoint.
         weights = None if resume and folder.last.is_file() else config.weights
         self.model = create_model(config.backbone, config.head, len(dataset.classes), weights, config.image_size)

@@ -65,8 +65,8 @@ class LargeLoss(Method):
         require_presents("large-loss", labels)
         if not 0 <= settings.delta <= (100 if settings.start is None else math.inf):
             raise TrilabelError(f"large-loss: delta is a percentage (with start: a loss) from 0, not {settings.delta}")
-        if settings.start is not None and not math.isfinite(settings.start):
-            raise TrilabelError(f"large-loss: start is a loss, or none, not {settings.start}")
+        if settings.start is not None and not settings.start > 0:
+            raise TrilabelError(f"large-loss: start is a loss above 0, or none, not {settings.start}")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass, the choice of large losses, and the loss with them changed."""

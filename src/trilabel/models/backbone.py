@@ -52,6 +52,8 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
         return backbone
     if name == "tiny":
         if weights is not None:
+            if weights != "hub":
+                _weights_file(weights)  # a name that is not there is the more likely mistake
             raise TrilabelError(
                 "the tiny network has no pretrained weights; leave weights out, name a run of it, or a timm backbone"
             )
