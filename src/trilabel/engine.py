@@ -143,6 +143,7 @@ class Task(nn.Module):
         self.method = method
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """What the method's step gives."""
         if not len(batch.rows):
             # Every image was broken: nothing to learn, but the same step as the other processes. The method is not
             # told, or it would remember something of an image that is not there.

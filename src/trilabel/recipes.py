@@ -6,6 +6,7 @@ ImageNet weights at hand must be found on validation (the docstring names the gr
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from trilabel.config import Config
@@ -146,5 +147,6 @@ def resolve(recipe: str | Config) -> Config:
     if isinstance(recipe, Config):
         return recipe
     if recipe not in RECIPES:
-        raise TrilabelError(f"no recipe named {recipe!r}; there are: {', '.join(RECIPES)}")
+        close = get_close_matches(recipe, RECIPES, 4, 0.3) or ["small", "fine-tune"]
+        raise TrilabelError(f"no recipe named {recipe!r}; try {', '.join(close)}; `trilabel recipes` lists all")
     return RECIPES[recipe]()

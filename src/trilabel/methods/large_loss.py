@@ -64,7 +64,9 @@ class LargeLoss(Method):
         """Needs presents, and an amount."""
         require_presents("large-loss", labels)
         if not 0 <= settings.delta <= (100 if settings.start is None else math.inf):
-            raise TrilabelError(f"large-loss: delta is a percentage (with start: a loss) from 0, not {settings.delta}")
+            raise TrilabelError(
+                f"large-loss: delta is a percentage, 0 to 100 (with start: a loss from 0), not {settings.delta}"
+            )
         if settings.start is not None and not settings.start > 0:
             raise TrilabelError(f"large-loss: start is a loss above 0, or none, not {settings.start}")
 

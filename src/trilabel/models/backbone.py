@@ -152,7 +152,7 @@ def _weights_file(weights: str) -> Path:
         path = found[0]
     if not path.is_file():
         raise TrilabelError(
-            f'{path}: no such weights file (a .safetensors file, a folder with one, or "hub" to download)'
+            f'{path}: no such weights file (a .safetensors file, a folder with one, a run, or "hub" to download)'
         )
     if path.suffix != ".safetensors":
         raise TrilabelError(
