@@ -167,3 +167,10 @@ def test_unfit_settings_are_refused():
 def test_examples_in_docstrings():
     result = doctest.testmod(robust)
     assert result.attempted > 0 and result.failed == 0
+
+
+def test_whole_numbers_beside_a_fraction_do_not_round_it():
+    logits, labels = torch.tensor([[-2.0, 1.0, 0.5]]), torch.tensor([[0, 1, -1]])
+    whole = partial_asymmetric(logits, labels, "negative", 0, 0, 0.5)
+    assert torch.equal(whole, partial_asymmetric(logits, labels, "negative", 0.0, 0.0, 0.5))
+    assert whole < partial_asymmetric(logits, labels, "negative", 0, 0, 0)

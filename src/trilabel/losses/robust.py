@@ -158,7 +158,7 @@ def asymmetric_with(
     if clip:
         known = asymmetric(logits, sign, gamma_pos, gamma_neg, clip, "none")
         return reduce(known + asymmetric(logits, -selected.to(sign.dtype), 0, gamma_unknown, clip, "none"), reduction)
-    focus = torch.where(sign > 0, gamma_pos, gamma_neg).masked_fill_(selected, gamma_unknown).to(sign.dtype)
+    focus = torch.full_like(sign, gamma_neg).masked_fill_(sign > 0, gamma_pos).masked_fill_(selected, gamma_unknown)
     return reduce(focused_bce(logits, sign.masked_fill(selected, -1), focus), reduction)
 
 
