@@ -143,6 +143,10 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(listed) == list(METHODS)
     assert all(row["what"] and row["labels"] and row["cost"] for row in listed.values())
     assert listed["large-loss"]["settings"] == {"mode": "reject", "delta": 0.2, "start": None}
+    parts = result(capsys, "parts")
+    assert {next(iter(row)) for row in parts} == {"head", "graph", "relabel"}
+    weldon, *_ = (row for row in parts if row.get("head") == "weldon")
+    assert weldon["settings"] == {"top": 0.1, "bottom": 0.1}
     recipes = result(capsys, "recipes")
     assert recipes["kim2022-ll-ct"]["settings"] == {"mode": "correct"}
     assert recipes["cole2021-role-linear-init"]["plan"] == "linear-then-fine-tune"
@@ -156,6 +160,86 @@ def test_another_method_does_not_take_over_the_settings_of_the_recipe(
         out = project / f"recipe-{method}"
         result(capsys, "train", *data, "--recipe", "kim2022-ll-ct", "--method", method, "--out", out)
         assert json.loads((out / "config.json").read_text())["config"]["settings"] == settings
+
+
+# ---- looking
+
+
+def test_evaluating_where_the_model_looks(project: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(capsys, "evaluate", run, "scenes", "--pointing")
+    assert 0 < found["pointing_game"] < 1 and found["pointing_game_pairs"] > 2000
+    assert call("evaluate", run, "scenes", "--pointing", "--per-class") == 0
+    printed = capsys.readouterr().out
+    assert f"pointing game: {100 * found['pointing_game']:.1f} % of {found['pointing_game_pairs']:,} present" in printed
+    assert f"{100 * found['per_class_pointing_game']['flower']:.1f}" in printed.split("flower")[1].split("\n")[0]
+    assert "split 'test' has no boxes" in complaint(capsys, "evaluate", run, "--pointing")
+
+
+def test_class_maps_of_files(project: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(capsys, "maps", run, project / "photos", "--out", tmp_path / "maps", "--limit", "2", "--top", "2")
+    files = sorted((project / "photos").iterdir())
+    assert found["images"] == len(files)
+    assert [record["image"] for record in found["pictures"]] == list(map(str, files[:2]))
+    names = {Path(record["file"]).name for record in found["pictures"]} | {"overview.png"}
+    assert (
+        {file.name for file in (tmp_path / "maps").iterdir()} == names == {"overview.png", *(f.name for f in files[:2])}
+    )
+    scores = result(capsys, "predict", run, files[0])[0]["scores"]
+    best = sorted(scores, key=lambda name: -scores[name])[:2]
+    assert found["pictures"][0]["classes"] == pytest.approx({name: scores[name] for name in best}, abs=1e-5)
+    assert "exists" in complaint(capsys, "maps", run, files[0], "--out", tmp_path / "maps")
+    assert call("maps", run, files[2], "--out", tmp_path / "maps", "--overwrite", "--classes", "sun", "boat") == 0
+    printed = capsys.readouterr()
+    assert "pictures of 1 images" in printed.out and "the first" not in printed.err
+    assert call("maps", run, *files[:3], "--limit", "2", "--out", tmp_path / "two") == 0
+    assert "the first 2 of 3 images" in capsys.readouterr().err
+    assert "is it 'boat'?" in complaint(capsys, "maps", run, files[0], "--classes", "boats", "--out", tmp_path / "x")
+    assert "no such folder" in complaint(capsys, "maps", run, tmp_path / "nothing", "--out", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_class_maps_of_a_data_set(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(
+        capsys, "maps", run, "--data", "scenes", "--split", "val", "--limit", "1", "--out", tmp_path / "maps"
+    )
+    assert [record["image"] for record in found["pictures"]] == ["scene02000"] and found["images"] == 500
+    out = ("--out", tmp_path / "x")
+    assert "either images" in complaint(capsys, "maps", run, *out, code=2)
+    assert "either images" in complaint(capsys, "maps", run, "photos", "--data", "scenes", *out, code=2)
+    assert "values: these are for --data" in complaint(capsys, "maps", run, "p", "--values", "signed", *out, code=2)
+    assert "--top 0" in complaint(capsys, "maps", run, "--data", "scenes", "--top", "0", *out, code=2)
+    assert "no split named" in complaint(capsys, "maps", run, "--data", "scenes", "--split", "tset", *out)
+    (tmp_path / "file").write_text("")
+    assert "name a folder" in complaint(capsys, "maps", run, "--data", "scenes", "--out", tmp_path / "file")
+
+
+def test_similar_images_and_labels(
+    project: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = result(capsys, "similar", run, "--out", tmp_path / "one", "--limit", "3", "--neighbours", "2")
+    assert {Path(file).name for file in found["files"]} == {"images.csv", "images.png"}
+    assert {file.name for file in (tmp_path / "one").iterdir()} == {"images.csv", "images.png"}
+    table = pd.read_csv(tmp_path / "one" / "images.csv")
+    assert found["images"] == 48 and len(table) == len(found["pairs"]) > 24
+    assert table.groupby("image").size().max() <= 2 and (table["image"] != table["similar"]).all()
+    assert (table[["label_weight", "feature_weight"]] >= 0).all().all()
+    test = set(pd.read_csv(project / "labels.csv").query("split == 'test'").image)
+    assert set(table["image"]) <= test and set(table["similar"]) <= test
+    graph = run / "label_graph.csv"
+    graph.write_text("label,neighbour,weight\nsun,sun,1\nsun,cloud,-0.5\n")
+    try:
+        assert call("similar", run, "--out", tmp_path / "two") == 0
+        assert "labels.png" in capsys.readouterr().out
+        labels = pd.read_csv(tmp_path / "two" / "labels.csv")
+        assert ("sun", "cloud", -0.5) in list(labels.itertuples(index=False, name=None))
+        assert (tmp_path / "two" / "labels.png").is_file()
+    finally:
+        graph.unlink()
+    monkeypatch.setattr("trilabel.report.similarity.MOST_IMAGES", 10)
+    few = result(capsys, "similar", run, "--out", tmp_path / "one", "--overwrite")
+    assert few["images"] == 10
+    assert "exists" in complaint(capsys, "similar", run, "--out", tmp_path / "one")
+    assert "--neighbours 0" in complaint(capsys, "similar", run, "--neighbours", "0", "--out", tmp_path / "x", code=2)
 
 
 # ---- stopping

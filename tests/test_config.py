@@ -9,7 +9,9 @@ import pytest
 from trilabel.config import Config, settings_of
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
+from trilabel.models import HEADS, check_graph, check_head
 from trilabel.recipes import RECIPES
+from trilabel.relabel import check_relabel
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -17,11 +19,17 @@ def test_every_recipe_says_where_it_is_from_and_has_a_method_that_takes_its_sett
     config, about = RECIPES[recipe](), RECIPES[recipe].__doc__ or ""
     assert "\n" not in about
     if "20" in recipe:
-        assert re.search(r"^(Cole 2021|Kim 2022), (table|appendix) ", about) and (
-            "Grid: " in about or "baseline" in about
-        )
+        papers = "Cole 2021|Kim 2022|Durand 2019|Huynh 2020|Wang 2023"
+        assert re.search(f"^({papers}), (table|appendix|figure) ", about)
+        assert "Grid: " in about or "baseline" in about
     if config.method != "auto":
         settings_of(METHODS[config.method].Settings, config.settings, config.method)
+        assert config.head in (METHODS[config.method].heads or HEADS)
+    check_head(config.head, config.head_settings)
+    check_graph(config.graph, config.graph_settings)
+    if config.relabel != "none":
+        runs = {"runs": "a,b"} if config.relabel == "ensemble" else {}
+        check_relabel(config.relabel, {**config.relabel_settings, **runs}, [config.epochs])
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

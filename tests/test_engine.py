@@ -132,9 +132,9 @@ def test_fine_tuning_starts_from_the_best_linear_weights(
     starts: list[Tensor] = []
     original = METHODS["known-only"].start_epoch
 
-    def start_epoch(self: Any, epoch: int, score: Any) -> dict[str, float]:
+    def start_epoch(self: Any, epoch: int) -> None:
         starts.append(tensors_now(self))
-        return original(self, epoch, score)
+        original(self, epoch)
 
     def tensors_now(method: Any) -> Tensor:
         return training_head().detach().clone()
@@ -212,16 +212,13 @@ class Remembering(Method):
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         return [([self.shift], 10.0)]
 
-    def start_epoch(self, epoch: int, score_training_set: Any) -> dict[str, float]:
-        return {"mean_score": float(score_training_set().mean())}
-
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         assert batch.strong is not None
         assert not torch.equal(batch.strong, batch.images)
         self.seen[batch.rows] += 1
         logits = model(batch.images).logits + self.shift + 0.1 * model(batch.strong).logits
         loss = nn.functional.softplus(-logits * batch.labels).mean()
-        return {"loss": loss, "half": loss / 2}
+        return {"loss": loss, "half": loss / 2, "logits": logits.detach()}
 
 
 @pytest.fixture
@@ -238,7 +235,6 @@ def test_what_a_method_remembers_is_trained_and_saved(
     assert saved["method.seen"].tolist() == [3] * 96  # each image once an epoch
     assert saved["method.shift"].abs().max() > 0
     assert run.history[0]["half"] == pytest.approx(run.history[0]["loss"] / 2)
-    assert "mean_score" in run.history[2]
 
 
 # ---- stopping and going on
@@ -256,7 +252,7 @@ def test_killed_between_epochs_and_resumed_is_identical(
     monkeypatch.setattr(Remembering, "step", one_view_step)
     whole = train(small_scenes, config, tmp_path / "whole")
     original = ImageSource.batches
-    for stop_at in (3, 7, 13, 16, 18, 24, 25, 31):
+    for stop_at in (3, 7, 12, 14, 16, 20, 22, 28):
         folder, count = tmp_path / f"cut{stop_at}", 0
 
         def batches(self: Any, positions: Any, skip_broken: bool = False, stop_at: int = stop_at) -> Iterator[Any]:
@@ -281,8 +277,9 @@ def test_killed_between_epochs_and_resumed_is_identical(
 
 def one_view_step(self: Remembering, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
     self.seen[batch.rows] += 1
-    loss = nn.functional.softplus(-(model(batch.images).logits + self.shift) * batch.labels).mean()
-    return {"loss": nn.functional.dropout(loss, 0.1)}
+    logits = model(batch.images).logits + self.shift
+    loss = nn.functional.softplus(-logits * batch.labels).mean()
+    return {"loss": nn.functional.dropout(loss, 0.1), "logits": logits.detach()}
 
 
 _SCRIPT = """

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import trilabel as tl
 from tests.test_engine import same, tensors_of, without_times
 from trilabel import simulate
+from trilabel.bits import unpacked
 from trilabel.config import Config
 from trilabel.data import csv_table
 from trilabel.data.dataset import Dataset
@@ -21,7 +22,6 @@ from trilabel.data.images import ImageSource
 from trilabel.engine import Task, train
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, create_method
-from trilabel.methods.large_loss import unpacked
 from trilabel.methods.selective import Selective
 from trilabel.models import create_model
 from trilabel.plan import epoch_batches

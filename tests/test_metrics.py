@@ -252,6 +252,53 @@ def test_pointing_game():
         metrics.pointing_game(maps, labels, metrics.Boxes([1], [0], corners))
 
 
+def random_game(seed, images=30, classes=4, count=200):
+    rng = np.random.default_rng(seed)
+    maps, labels = (
+        rng.integers(0, 6, (images, classes, 5, 7)).astype(np.float32),
+        rng.integers(-1, 2, (images, classes)),
+    )
+    corners = np.sort(rng.random((count, 2, 2)), axis=1).reshape(count, 4).astype(np.float32)
+    return maps, labels, metrics.Boxes(rng.integers(0, images, count), rng.integers(0, classes, count), corners)
+
+
+def as_lists(boxes, chosen=lambda image, cls: True):
+    """{(image, class): [corners, …]}, as the oracle takes boxes."""
+    found = {}
+    for image, cls, corners in zip(boxes.image.tolist(), boxes.cls.tolist(), boxes.xyxy.tolist(), strict=True):
+        if chosen(image, cls):
+            found.setdefault((image, cls), []).append(corners)
+    return found
+
+
+def test_pointing_counts_by_class_and_batches_add_up():
+    maps, labels, boxes = random_game(6)
+    whole = metrics.pointing_counts(maps, labels, boxes)
+    for c in range(4):
+        ours = as_lists(boxes, lambda image, cls, c=c: cls == c)
+        pairs = sum(labels[image, c] > 0 for image, _ in ours)
+        assert whole[1, c] == pairs > 0
+        assert whole[0, c] / pairs == close(oracle.pointing_game(maps.tolist(), labels, ours))
+    by_image, rows = metrics.BoxesByImage(boxes), np.random.default_rng(0).permutation(30)
+    parts = [rows[:1], rows[1:12], rows[12:12], rows[12:]]
+    counted = [metrics.pointing_counts(maps[part], labels[part], by_image.of(part)) for part in parts]
+    assert np.array_equal(sum(counted), whole) and not counted[2].any()
+    empty = metrics.Boxes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4), np.float32))
+    assert metrics.pointing_counts(maps, labels, empty).tolist() == [[0] * 4] * 2
+    with pytest.raises(TrilabelError, match=r"image row 3, class 2 is NaN"):
+        maps[3, 2, 1, 1] = np.nan
+        metrics.pointing_counts(maps, labels, boxes)
+
+
+@given(st.lists(st.integers(0, 8), max_size=20), st.lists(st.integers(0, 9), max_size=12))
+def test_boxes_of_some_rows(images, rows):
+    cls, corners = np.arange(len(images)), np.random.default_rng(0).random((len(images), 4)).astype(np.float32)
+    found = metrics.BoxesByImage(metrics.Boxes(np.array(images, np.int64), cls, corners)).of(np.array(rows, np.int64))
+    expected = [(place, box) for place, row in enumerate(rows) for box, image in enumerate(images) if image == row]
+    assert list(zip(found.image.tolist(), found.cls.tolist(), strict=True)) == expected
+    assert np.array_equal(found.xyxy, corners[[box for _, box in expected]].reshape(-1, 4))
+
+
 # ---- all together
 
 

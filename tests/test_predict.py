@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,16 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.oracles import metrics as oracle
 from trilabel import checkpoint, metrics
 from trilabel.config import Config
-from trilabel.data.dataset import Dataset
+from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.images import resized
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.models import create_model
 from trilabel.predict import Model, Predictions, arrays_to_images, load
+from trilabel.predict import picture as for_display
 from trilabel.run_folder import RunFolder
 
 SIZE, CLASSES = 16, ["cat", "dog", "hen"]
@@ -344,6 +347,193 @@ def test_a_network_that_gives_no_numbers_is_not_taken_for_broken_files(pictures,
     with pytest.raises(TrilabelError, match="is NaN"):
         broken.evaluate(dataset(pictures, dense), broken="skip")
     assert len(broken.predict(pictures, broken="skip").ids) == len(pictures)
+
+
+# ---- looking at the right place
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Squares of three colours, anywhere."""
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 60, (9, 48, 48, 3), dtype=np.uint8)
+    for image in images:
+        for colour in range(3):
+            y, x = rng.integers(0, 36, 2)
+            image[y : y + 12, x : x + 12, colour] = 255
+    return images
+
+
+@pytest.fixture(scope="module")
+def keen(large):
+    """A model with maps large enough to peak at different places."""
+    torch.manual_seed(0)
+    keen = Model(create_model("tiny", "gap", len(CLASSES), image_size=48), CLASSES, CPU)
+    peaks = maps_by_hand(keen, large).reshape(9, 3, -1).argmax(2)
+    assert all(len(set(peaks[:, column])) > 4 for column in range(3)), "each class peaks here and there"
+    assert (peaks[:, 0] != peaks[:, 1]).sum() > 4 and (peaks[:, 0] != peaks[:, 2]).sum() > 4
+    return keen
+
+
+def with_boxes(data, seed=0, count=60):
+    rng = np.random.default_rng(seed)
+    corners = np.sort(rng.random((count, 2, 2)), axis=1).reshape(count, 4).astype(np.float32)
+    boxes = Boxes(rng.integers(0, len(data), count), rng.integers(0, len(data.classes), count), corners)
+    return replace(data, boxes=boxes)
+
+
+def maps_by_hand(model, pictures):
+    with torch.no_grad():
+        batch = torch.from_numpy(pictures).permute(0, 3, 1, 2)
+        return model.classifier(model.views.plain(resized(batch, model.image_size)), maps=True).maps.numpy()
+
+
+def game_by_hand(model, pictures, data, rows, columns):
+    """(share, pairs) of the pointing game over these rows; columns[c] is the model's for class c of the data, or −1."""
+    maps, signed, boxes = maps_by_hand(model, pictures), data.labels.to_signed(), {}
+    for image, cls, corners in zip(*(part.tolist() for part in data.boxes), strict=True):
+        if image in rows and columns[cls] >= 0:
+            boxes.setdefault((image, cls), []).append(corners)
+    turned = maps[:, columns].tolist()
+    return oracle.pointing_game(turned, signed, boxes), sum(signed[pair] > 0 for pair in boxes)
+
+
+def test_the_pointing_game_is_that_of_all_maps_at_once(keen, large, dense):
+    data = with_boxes(dataset(large, dense, splits={"dev": np.array([7, 2, 5, 0])}))
+    for split, batch_size in (("test", 1), ("test", 4), ("test", 64), ("dev", 3)):
+        share, pairs = game_by_hand(keen, large, data, data.rows_of(split).tolist(), [0, 1, 2])
+        found = keen.evaluate(data, split, batch_size=batch_size, pointing=True)
+        assert found["pointing_game"] == pytest.approx(share) and found["pointing_game_pairs"] == pairs > 2
+        assert 0 < share < 1
+        assert found["mAP"] == pytest.approx(keen.evaluate(data, split)["mAP"])
+    json.dumps(found)
+    assert "pointing_game" not in keen.evaluate(data)
+
+
+def test_boxes_are_matched_to_the_classes_by_name(keen, large, dense):
+    four = np.hstack([dense[:, [0]], dense])
+    data = with_boxes(dataset(large, four, ["fox", "hen", "cat", "owl"]))
+    share, pairs = game_by_hand(keen, large, data, range(9), [-1, 2, 0, -1])
+    found = keen.evaluate(data, common_classes=True, pointing=True, batch_size=4)
+    assert found["pointing_game"] == pytest.approx(share) and found["pointing_game_pairs"] == pairs
+    hen = game_by_hand(keen, large, data, range(9), [-1, 2, -1, -1])[0]
+    assert found["per_class_pointing_game"]["hen"] == pytest.approx(hen)
+    assert set(found["per_class_pointing_game"]) == {"hen", "cat"}
+
+
+def test_broken_files_are_left_out_of_the_pointing_game(keen, large, dense, tmp_path):
+    paths = [str(tmp_path / f"{number}.png") for number in range(len(large))]
+    for path, image in zip(paths, large, strict=True):
+        Image.fromarray(image).save(path)
+    (tmp_path / "2.png").unlink()
+    (tmp_path / "6.png").write_text("no image")  # only decoding finds out
+    data = with_boxes(dataset(large, dense, paths=paths))
+    share, pairs = game_by_hand(keen, large, data, [0, 1, 3, 4, 5, 7, 8], [0, 1, 2])
+    for batch_size in (1, 4):
+        found = keen.evaluate(data, workers=0, broken="skip", batch_size=batch_size, pointing=True)
+        assert found["pointing_game"] == pytest.approx(share) and found["pointing_game_pairs"] == pairs
+
+
+def test_without_boxes_there_is_no_pointing_game(keen, large, dense):
+    data = with_boxes(dataset(large, dense))
+    elsewhere = replace(
+        data, splits={"test": np.array([3])}, boxes=Boxes(np.array([4]), np.array([0]), np.ones((1, 4)))
+    )
+    for without in (replace(data, boxes=None), elsewhere):
+        with pytest.raises(TrilabelError, match="split 'test' has no boxes"):
+            keen.evaluate(without, pointing=True)
+    unknown = with_boxes(dataset(large, 0 * dense))
+    found = keen.evaluate(unknown, pointing=True)
+    assert found["pointing_game"] is None and found["pointing_game_pairs"] == 0
+
+
+# ---- class maps
+
+
+def test_maps_are_those_of_the_network_and_come_a_batch_at_a_time(keen, large, dense, monkeypatch):
+    expected, scores = maps_by_hand(keen, large), keen.predict(large).scores
+    rows = np.array([5, 1, 8])
+    for looks, order in (
+        (keen.maps(large, batch_size=4), range(9)),
+        (keen.maps(list(large), batch_size=64), range(9)),
+        (keen.maps_of_rows(dataset(large, dense), rows, batch_size=2), rows.tolist()),
+    ):
+        looks = list(looks)
+        assert [look.id.removeprefix("image-") for look in looks] == [str(number) for number in order]
+        for look, number in zip(looks, order, strict=True):
+            np.testing.assert_allclose(look.maps, expected[number], atol=1e-4)
+            np.testing.assert_allclose(look.probabilities, scores[number], atol=1e-5)
+            assert np.array_equal(look.image, large[number]) and look.image.dtype == np.uint8
+    passes = []
+    monkeypatch.setattr(keen, "classifier", CountPasses(keen.classifier, passes))
+    looks = keen.maps(large, batch_size=2)
+    next(looks), next(looks)
+    assert passes == [2]
+    next(looks)
+    assert passes == [2, 2]
+    assert list(keen.maps([])) == []
+
+
+class CountPasses(torch.nn.Module):
+    def __init__(self, inner, passes):
+        super().__init__()
+        self.inner, self.passes, self.backbone = inner, passes, inner.backbone
+
+    def forward(self, images, maps=False):
+        self.passes.append(len(images))
+        return self.inner(images, maps=maps)
+
+
+def test_pictures_have_their_own_proportions(model, tmp_path):
+    left_red = np.zeros((300, 800, 3), np.uint8)
+    left_red[:, :400, 0] = 200
+    Image.fromarray(left_red).save(tmp_path / "wide.png")
+    turned = Image.Exif()
+    turned[0x0112] = 6  # to be turned a quarter clockwise
+    Image.fromarray(left_red).save(tmp_path / "turned.png", exif=turned)
+    Image.fromarray(left_red[:1]).save(tmp_path / "line.png")
+    Image.fromarray(left_red[:30, 380:420]).save(tmp_path / "small.png")
+    shapes = {Path(look.id).stem: look.image.shape for look in model.maps(tmp_path, workers=0)}
+    assert shapes == {"wide": (192, 512, 3), "turned": (512, 192, 3), "line": (1, 512, 3), "small": (30, 40, 3)}
+    wide, upright = for_display(str(tmp_path / "wide.png")), for_display(str(tmp_path / "turned.png"))
+    assert wide[:, :250, 0].min() == 200 and wide[:, 262:].max() == 0
+    assert upright[:250, :, 0].min() == 200 and upright[262:].max() == 0
+    arrays = [left_red, np.zeros((8, 6, 3), np.float32)]
+    assert [look.image.shape for look in model.maps(arrays)] == [(192, 512, 3), (8, 6, 3)]
+
+
+def test_maps_of_broken_files(model, pictures, folder, capsys):
+    (folder / "1.png").write_bytes((folder / "1.png").read_bytes()[:60])
+    (folder / "3.png").write_text("no image")
+    with pytest.raises(TrilabelError, match=r"1\.png: broken image"):
+        list(model.maps(folder, workers=0))
+    for batch_size in (1, 64):
+        looks = list(model.maps(folder, workers=0, broken="skip", batch_size=batch_size))
+        assert [Path(look.id).stem for look in looks] == ["0", "4", "2"]
+        for look, number in zip(looks, (0, 4, 2), strict=True):
+            assert np.array_equal(look.image, pictures[number])
+            np.testing.assert_allclose(look.maps, maps_by_hand(model, pictures)[number], atol=1e-4)
+        said = capsys.readouterr().err
+        assert said.count("left out: ") == 2 and "1.png" in said and "3.png" in said
+
+
+def test_maps_that_are_no_numbers_and_heads_that_have_none(pictures, dense, monkeypatch):
+    classifier = create_model("tiny", "gap", 3, image_size=SIZE)
+    torch.nn.init.constant_(classifier.head.linear.bias, torch.nan)
+    broken = Model(classifier, CLASSES, CPU)
+    with pytest.raises(TrilabelError, match=r"^0: its class maps are not finite"):
+        next(broken.maps(pictures))
+
+    def none(feature_map):
+        raise TrilabelError("this head has no class maps")
+
+    monkeypatch.setattr(classifier.head, "maps", none)
+    for call in (
+        lambda: next(broken.maps(pictures)),
+        lambda: broken.evaluate(with_boxes(dataset(pictures, dense)), pointing=True),
+    ):
+        with pytest.raises(TrilabelError, match="this head has no class maps"):
+            call()
 
 
 # ---- loading

@@ -79,9 +79,14 @@ def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "left out rightly %" in printed and "highest loss in the first epoch: known present" in printed
     with Image.open(tmp_path / "run" / "report.png") as picture:
         assert picture.size[0] > 1000
+    assert f"probabilities: {tmp_path / 'run' / 'probabilities.png'}" in printed
+    with Image.open(tmp_path / "run" / "probabilities.png") as picture:
+        assert picture.size[0] > 1000
     assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "p.svg"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
+    assert found["probabilities"] == str(tmp_path / "probabilities.svg") and (tmp_path / "probabilities.svg").is_file()
+    assert sum(found["epochs"][0]["probabilities"]["known_present"]) > 1000
     assert found["epochs"][1]["unknown"]["left_out"] > 0
     for arguments, says in (
         ([str(tmp_path)], "not a run folder"),

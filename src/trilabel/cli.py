@@ -188,7 +188,8 @@ class Train(Config, Source):
     recipe: str = "small"
     """Where the settings below start from (see `trilabel recipes`)."""
     set: tuple[str, ...] = ()
-    """Settings of the method: NAME=VALUE … (see `trilabel methods`)."""
+    """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other parts (see `trilabel parts`):
+    head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
     hide: str | None = None
     """Hide training labels first, to see what it costs: keep-share=0.1, single-positive, … (see `data simulate`)."""
     hide_seed: int | None = None
@@ -200,6 +201,9 @@ class Train(Config, Source):
     json: bool = False
     """Print the result as JSON."""
     settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
+    head_settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
+    graph_settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
+    relabel_settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
 
     def __call__(self) -> None:
         from trilabel.engine import train
@@ -216,10 +220,7 @@ class Train(Config, Source):
                     f"{self.resume}: this run was started from Python; resume it with trilabel.train(…, resume=True)"
                 )
         else:
-            settings = dict(name_and_value("--set", text) for text in self.set)
-            if self.method == resolve(self.recipe).method:  # the recipe's settings are those of its method
-                settings = {**self.settings, **settings}
-            chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | {"settings": settings}
+            chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | self._settings()
             source = {"data": self.data, **self.options()}
             source = {name: from_anywhere(value) for name, value in source.items()}
             chosen["weights"] = from_anywhere(self.weights)
@@ -236,6 +237,20 @@ class Train(Config, Source):
         else:
             print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
         return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """The settings of each part: those of the recipe, where the part is the recipe's, and over them those given."""
+        began, found = resolve(self.recipe), dict[str, dict[str, Any]]()
+        for part, field_name in PARTS.items():
+            same = getattr(self, part) == getattr(began, part)
+            found[field_name] = dict(getattr(self, field_name)) if same else {}
+        for text in self.set:
+            name, value = name_and_value("--set", text)
+            part, dot, own = name.partition(".")
+            if dot and PARTS.get(part, "settings") == "settings":
+                raise UsageError(f"--set {text}: settings of other parts begin with head., graph. or relabel.")
+            found[PARTS[part] if dot else "settings"][own if dot else name] = _files_from_anywhere(value)
+        return found
 
     def _resumed(self, began: Config) -> Config:
         """The settings to go on with; what may not change, or means nothing on the way, is refused."""
@@ -272,6 +287,8 @@ class Evaluate(Source):
     """Score only classes that data and model share."""
     per_class: bool = False
     """Also list the average precision of each class."""
+    pointing: bool = False
+    """Also play the pointing game: does the class map of a present class peak inside a box of it? Needs boxes."""
     broken: Literal["stop", "skip"] = "stop"
     """What a missing or broken image does."""
     device: str = "auto"
@@ -281,16 +298,12 @@ class Evaluate(Source):
     def __call__(self) -> None:
         from trilabel.console import warn
         from trilabel.predict import load
-        from trilabel.run_folder import RunFolder
 
-        source = {"data": self.data, **self.options()} if self.data else dict(RunFolder(self.run).read()["source"])
-        if not source:
-            raise UsageError("this run does not know its data (it was started from Python); name it")
-        if not self.data and self.options():
-            raise UsageError(f"{', '.join(self.options())}: name the data that these are for, too")
-        dataset = read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+        dataset = read_data_or_own(self.data, self.options(), self.run)
         model = load(self.run, self.device)
-        result = model.evaluate(dataset, self.split, self.threshold, self.common_classes, broken=self.broken)
+        result = model.evaluate(
+            dataset, self.split, self.threshold, self.common_classes, broken=self.broken, pointing=self.pointing
+        )
         if not dataset.labels[dataset.rows_of(self.split)].counts_per_class()[1].any():
             warn(
                 f"no label of split {self.split!r} is known to be absent, so no prediction can be wrong: only the "
@@ -299,10 +312,16 @@ class Evaluate(Source):
         if self.json:
             return print_json(result)
         print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
+        if self.pointing:
+            pairs = f"{result['pointing_game_pairs']:,} present classes of images"
+            print(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside a box of theirs")
         if self.per_class:
             kept = [name for name in dataset.classes if name not in result["left_out_classes"]]
             rows = [[name, percent(value)] for name, value in zip(kept, result["per_class_ap"], strict=True)]
-            print_table(["class", "AP %"], rows)
+            if self.pointing:
+                shares = result["per_class_pointing_game"]
+                rows = [[*row, percent(shares.get(row[0]))] for row in rows]
+            print_table(["class", "AP %", *(["pointing %"] if self.pointing else [])], rows)
         return None
 
 
@@ -360,6 +379,149 @@ class Predict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Maps(Source):
+    """Shows where a run's model sees classes in images: class maps laid over them, a picture an image.
+
+    Example: trilabel maps runs/first photos --out maps
+
+    With known labels and boxes: trilabel maps runs/first --data VOCdevkit --split val --out maps
+    """
+
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """The run folder."""
+    files: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IMAGES …]")] = ()
+    """A folder (searched with its sub-folders), or image files."""
+    data: str = ""
+    """A data set whose images to show instead, with what it knows of them."""
+    split: str = "test"
+    """Of the data set."""
+    out: Path
+    """Folder for the pictures."""
+    top: int = 3
+    """Classes to show of each image: those with the highest probabilities."""
+    classes: tuple[str, ...] = ()
+    """Show these classes instead."""
+    limit: int = 20
+    """Images to show: the first ones."""
+    broken: Literal["stop", "skip"] = "stop"
+    """What a missing or broken image does."""
+    device: str = "auto"
+    overwrite: bool = False
+    """Write into the folder even if something is in it."""
+    json: bool = False
+    """Print what was written as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.console import say, track
+        from trilabel.data.folder import find_images
+        from trilabel.predict import load
+        from trilabel.report import class_maps
+
+        if bool(self.files) == bool(self.data):
+            raise UsageError("give either images (a folder or files), or --data and a data set")
+        if not self.data and self.options():
+            raise UsageError(f"{', '.join(self.options())}: these are for --data")
+        at_least_one(top=self.top, limit=self.limit)
+        check_folder(self.out, self.overwrite)
+        model, known = load(self.run, self.device), None
+        if self.data:
+            dataset = read_data(self.data, self.options())
+            rows = dataset.rows_of(self.split)
+            count, rows = len(rows), rows[: self.limit]
+            looks = model.maps_of_rows(dataset, rows, broken=self.broken)
+            known = class_maps.Known(dataset, rows, model.classes)
+        else:
+            files = [file for given in self.files for file in find_images(given)]
+            count = len(files)
+            looks = model.maps(files[: self.limit], broken=self.broken)
+        if count > self.limit:
+            say(f"the first {self.limit:,} of {count:,} images (--limit)")
+        shown = class_maps.rows(looks, model.classes, self.top, self.classes, known)
+        records: list[dict[str, Any]] = []
+        for row, file in class_maps.write(track(shown, "drawing", min(count, self.limit)), self.out):
+            classes = {panel.name: round(panel.probability, 6) for panel in row.panels}
+            records.append({"image": row.id, "file": str(file), "classes": classes})
+        if not records:
+            raise TrilabelError("no image to show")
+        if self.json:
+            return print_json({"images": count, "overview": str(self.out / "overview.png"), "pictures": records})
+        return print(f"{self.out}: pictures of {len(records):,} images; look at overview.png first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similar(Source):
+    """Shows which images a run's model finds similar, and where it learned that, which labels go together.
+
+    Example: trilabel similar runs/first labels.csv --images photos --out similar
+    """
+
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """The run folder."""
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = ""
+    """The data to take images from; none: what the run was trained on."""
+    split: str = "test"
+    """Its images are compared with each other."""
+    out: Path
+    """Folder for images.csv and images.png, and labels.csv and labels.png where labels were learned to go together."""
+    neighbours: int = 5
+    """Images that an image is made of, at most."""
+    limit: int = 12
+    """Images in the picture: the first ones. The table has all."""
+    broken: Literal["stop", "skip"] = "stop"
+    """What a missing or broken image does."""
+    device: str = "auto"
+    overwrite: bool = False
+    """Write into the folder even if something is in it."""
+    json: bool = False
+    """Print what was found as JSON."""
+
+    def __call__(self) -> None:
+        import torch
+
+        from trilabel import label_graph
+        from trilabel.console import say
+        from trilabel.label_graph import edges, from_file, identity
+        from trilabel.methods.imcl import similar_images
+        from trilabel.predict import load
+        from trilabel.report import plots, similarity
+        from trilabel.run_folder import RunFolder
+
+        at_least_one(neighbours=self.neighbours, limit=self.limit)
+        check_folder(self.out, self.overwrite)
+        dataset = read_data_or_own(self.data, self.options(), self.run)
+        model, learned = load(self.run, self.device), RunFolder(self.run).label_graph
+        rows = dataset.rows_of(self.split)
+        if len(rows) > similarity.MOST_IMAGES:
+            say(f"the first {similarity.MOST_IMAGES:,} of {len(rows):,} images are compared with each other")
+        features: list[torch.Tensor] = []
+        logits, rows = model.score_rows(
+            dataset,
+            rows[: similarity.MOST_IMAGES],
+            broken=self.broken,
+            seen=lambda _, output: features.append(output.features.float().cpu()),
+        )
+        if not features:
+            raise TrilabelError(f"split {self.split!r} has no images to compare")
+        graph = from_file(learned, model.classes) if learned.is_file() else identity(len(model.classes))
+        made_of = similar_images(torch.cat(features), logits.sigmoid(), graph, self.neighbours)
+        found, ids = list(similarity.pairs(made_of)), [dataset.ids[row] for row in rows.tolist()]
+        named = [(ids[image], ids[other], *weights) for image, other, *weights in found]
+        similarity.write_images(named, self.out / "images.csv")
+        shown = similarity.first_rows(found, dataset, rows.tolist(), self.limit)
+        plots.save(similarity.image_neighbours(shown), self.out / "images.png")
+        files = [self.out / "images.csv", self.out / "images.png"]
+        if learned.is_file():
+            label_graph.write(graph, model.classes, self.out / "labels.csv")
+            plots.save(similarity.label_matrix(edges(graph, model.classes), model.classes), self.out / "labels.png")
+            files += [self.out / "labels.csv", self.out / "labels.png"]
+        if self.json:
+            pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
+            return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
+        print(f"{len(ids):,} images, {len(found):,} pairs of similar ones")
+        return print("\n".join(map(str, files)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """Shows how a run went, epoch by epoch: scores, and what became of unknown labels; also as a picture.
 
@@ -374,7 +536,8 @@ class Report:
     """Print what was recorded as JSON."""
 
     def __call__(self) -> None:
-        from trilabel.report import plots, training
+        from trilabel import checkpoint
+        from trilabel.report import plots, probabilities, training
         from trilabel.run_folder import RunFolder
 
         folder = RunFolder(self.run)
@@ -386,8 +549,13 @@ class Report:
         if out.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
         plots.save(training.picture(history), out)
+        best = checkpoint.load_state(folder.best) if folder.best.is_file() else history[-1]
+        pictures = {"picture": str(out)}
+        if probabilities.has_some(best):
+            pictures["probabilities"] = str(out.with_name(f"probabilities{out.suffix}"))
+            plots.save(probabilities.histograms(best), pictures["probabilities"])
         if self.json:
-            return print_json({"picture": str(out), "epochs": history})
+            return print_json({**pictures, "epochs": history})
         header, rows = training.table(history)
         print_table(header, rows)
         if any(record.get("val_unknown_as_absent") for record in history):
@@ -396,7 +564,9 @@ class Report:
         if kinds:
             words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
             print(f"highest loss in the first epoch: {words}")
-        return print(f"picture: {out}")
+        for name, path in pictures.items():
+            print(f"{name}: {path}")
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -412,23 +582,58 @@ class Methods:
     def __call__(self) -> None:
         from trilabel.methods import METHODS
 
-        listed: list[dict[str, Any]] = [
-            {
-                "method": name,
-                "what": kind.summary,
-                "labels": kind.suits,
-                "cost": kind.cost,
-                "settings": {f.name: f.default for f in fields(kind.Settings)},
-            }
-            for name, kind in METHODS.items()
-        ]
         if self.json:
-            return print_json(listed)
+            return print_json(
+                [
+                    {
+                        "method": name,
+                        "what": kind.summary,
+                        "labels": kind.suits,
+                        "cost": kind.cost,
+                        "heads": list(kind.heads),
+                        "settings": {f.name: f.default for f in fields(kind.Settings)},
+                    }
+                    for name, kind in METHODS.items()
+                ]
+            )
         entries = {}
-        for row, kind in zip(listed, METHODS.values(), strict=True):
-            words = " ".join(f"{name}={choice}" for name, choice in choices(kind.Settings).items())
-            entries[row["method"]] = [row["what"], f"labels: {row['labels']}; cost: {row['cost']}", f"--set {words}"]
+        for name, kind in METHODS.items():
+            lines = [kind.summary, f"labels: {kind.suits}; cost: {kind.cost}", *set_words(kind.Settings)]
+            entries[name] = lines + ([f"goes with --head {' or '.join(kind.heads)}"] if kind.heads else [])
         return print_entries(entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Lists what goes with any method: heads, graphs between classes, and ways to fill in labels on the way.
+
+    Example: trilabel parts
+    """
+
+    json: bool = False
+    """Print as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.models import GRAPHS, HEADS
+        from trilabel.relabel import STRATEGIES, RelabelSettings
+
+        parts: list[tuple[str, str, str, type[Any], dict[str, Any]]] = [
+            (part, name, kind.summary, kind.Settings, {})
+            for part, kinds in (("head", HEADS), ("graph", GRAPHS))
+            for name, kind in kinds.items()
+        ]
+        for name, (what, threshold) in STRATEGIES.items():
+            parts.append(("relabel", name, what, RelabelSettings, {"threshold": threshold}))
+        if self.json:
+            return print_json(
+                [
+                    {part: name, "what": what, "settings": {f.name: f.default for f in fields(settings)} | own}
+                    for part, name, what, settings, own in parts
+                ]
+            )
+        return print_entries(
+            {f"--{part} {name}": [what, *set_words(settings, f"{part}.")] for part, name, what, settings, _ in parts}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -449,6 +654,14 @@ class Recipes:
         return print_entries({name: [recipe.__doc__ or ""] for name, recipe in RECIPES.items()})
 
 
+# The parts of a run that have settings of their own, and where a Config keeps them.
+PARTS = {
+    "method": "settings",
+    "head": "head_settings",
+    "graph": "graph_settings",
+    "relabel": "relabel_settings",
+}
+
 COMMANDS: dict[str, type[Any]] = {
     "demo": Demo,
     "data inspect": DataInspect,
@@ -456,8 +669,11 @@ COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "maps": Maps,
+    "similar": Similar,
     "report": Report,
     "methods": Methods,
+    "parts": Parts,
     "recipes": Recipes,
 }
 
@@ -479,6 +695,18 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     return dataset
 
 
+def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Dataset":
+    """The data set that is named, or else the one that a run was trained on, with nothing hidden."""
+    from trilabel.run_folder import RunFolder
+
+    source = {"data": data, **options} if data else dict(RunFolder(run).read()["source"])
+    if not source:
+        raise UsageError("this run does not know its data (it was started from Python); name it")
+    if not data and options:
+        raise UsageError(f"{', '.join(options)}: name the data that these are for, too")
+    return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+
+
 def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
     """The data set of a run, with the training labels hidden that the run hides."""
     from trilabel import simulate
@@ -492,6 +720,12 @@ def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
     return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
 
 
+def set_words(settings: type[Any], prefix: str = "") -> list[str]:
+    """How to set a part's settings, in one line; no line where it has none."""
+    words = " ".join(f"{prefix}{name}={choice}" for name, choice in choices(settings).items())
+    return [f"--set {words}"] if words else []
+
+
 def choices(settings: type[Any]) -> dict[str, str]:
     """What may be given for each setting of a method: its default, and after it the others where they are few."""
     hints = get_type_hints(settings)
@@ -499,7 +733,7 @@ def choices(settings: type[Any]) -> dict[str, str]:
     for f in fields(settings):
         others = [other for other in get_args(hints[f.name]) if other != f.default]
         words = [f.default, *others] if get_origin(hints[f.name]) is Literal else [f.default]
-        found[f.name] = "|".join("none" if word is None else str(word) for word in words)
+        found[f.name] = "|".join("none" if word is None else "…" if word == () else str(word) for word in words)
     return found
 
 
@@ -513,12 +747,32 @@ def from_anywhere(value: Any) -> Any:
     return f"{name}{equals}{Path(path).absolute()}" if path and Path(path).exists() else value
 
 
+def _files_from_anywhere(value: str) -> str:
+    """A setting that names files, one or several with commas between, with their paths made absolute."""
+    return ",".join(from_anywhere(item) if "/" in item or "." in item else item for item in value.split(","))
+
+
 def name_and_value(option: str, text: str) -> tuple[str, str]:
     """NAME=VALUE as a pair."""
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{option} {text}: write NAME=VALUE")
     return name, value
+
+
+def check_folder(out: Path, overwrite: bool) -> None:
+    """Refuses to write among what is in a folder already, unless told to."""
+    if out.is_file():
+        raise TrilabelError(f"{out}: this is a file; name a folder")
+    if not overwrite and out.is_dir() and any(out.iterdir()):
+        raise TrilabelError(f"{out}: this folder exists; choose another, or say --overwrite")
+
+
+def at_least_one(**options: int) -> None:
+    """Refuses numbers below 1."""
+    for name, value in options.items():
+        if value < 1:
+            raise UsageError(f"--{name} {value}: give 1 or more")
 
 
 def _number(text: str) -> float | str:

@@ -4,7 +4,7 @@ Nothing heavy is imported here: the command line reads it to print help.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -15,6 +15,11 @@ _POSITIVE = (
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
 )
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """For a part that has none."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,20 @@ class Config:
     weights: str | None = None
     """Weights of the backbone: a .safetensors file, a folder with one, the folder of a run of the same backbone, or
     "hub" to download; none: random."""
+    keep_head: bool = False
+    """Where `weights` is a run with the same head and classes: start from its head too."""
     head: str = "gap"
-    """What turns feature maps into class scores."""
+    """What turns feature maps into class scores (see `trilabel parts`)."""
+    head_settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the head, by name."""
+    graph: str = "none"
+    """What lets the scores of an image's classes speak to each other: none or gnn."""
+    graph_settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the graph, by name."""
+    relabel: str = "none"
+    """How easy unknown labels are filled in between epochs (see `trilabel parts`); none: not at all."""
+    relabel_settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of relabelling, by name."""
     image_size: int | None = None
     """Images are resized to this many pixels square; none: what the backbone was made for."""
 
@@ -48,6 +65,9 @@ class Config:
     """What a missing or broken image does: stop the run, or be left out and counted."""
     flip: bool = True
     """Mirror half of the training images."""
+    augment: Literal["weak", "strong"] = "weak"
+    """weak: mirror and crop. strong: two random changes of colour or shape and an erased rectangle on top; methods that
+    compare two views have both."""
     crop: float = 1.0
     """Random crops keep at least this share of a training image's area; 1 does not crop."""
 
@@ -129,21 +149,27 @@ class Config:
         return cls(**values)
 
 
-def settings_of(kind: type[Any], values: Mapping[str, Any], method: str) -> Any:
-    """A method's settings dataclass filled from names and values; says which names there are when one is wrong.
+def settings_of(kind: type[Any], values: Mapping[str, Any], name: str, part: str = "method") -> Any:
+    """The settings dataclass of a method (or another part) filled from names and values; a wrong name is an error.
 
     Values may be text (from a command line): they are read as the type that the field has by default, or as "none"
     where the field may be.
     """
     known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
     parsed: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise TrilabelError(f"method {method!r} has no setting {name!r}; it has: {', '.join(known) or 'none'}")
-        if isinstance(value, str) and value.lower() == "none" and type(None) in get_args(hints[name]):
-            parsed[name] = None
+    for setting, value in values.items():
+        if setting not in known:
+            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; it has: {', '.join(known) or 'none'}")
+        what = f"setting {setting!r} of {part} {name!r}"
+        kinds = get_args(hints[setting]) or (hints[setting],)
+        several = next((kind for kind in (hints[setting], *kinds) if get_origin(kind) is tuple), None)
+        if (value is None or str(value).lower() == "none") and type(None) in kinds:
+            parsed[setting] = None
+        elif several is not None:
+            items = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
+            parsed[setting] = tuple(_read_as(None, get_args(several)[0], item, what) for item in items if item != "")
         else:
-            parsed[name] = _read_as(known[name].default, hints[name], value, f"setting {name!r} of method {method!r}")
+            parsed[setting] = _read_as(known[setting].default, hints[setting], value, what)
     return kind(**parsed)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trilabel.labels import Labels
@@ -17,6 +18,7 @@ from trilabel.methods import OverProcesses
 # The loss of every label in the first epoch and its highest later on: 8 bytes a label.
 _MOST_LABELS_FOLLOWED = 50_000_000
 _ROWS_AT_ONCE = 10_000
+BINS = 20  # of histograms of probabilities (Wang 2023, figures 1 and 5)
 
 _KINDS = {"known_present": 3, "true_absent": 0, "hidden_present": 2}  # TP, TN and FN of taking unknown for absent
 
@@ -25,6 +27,7 @@ class Diagnosis(nn.Module):
     """Counts of the epoch under way and, where the truth is at hand, the loss of every label. On the device."""
 
     scored: Tensor  # 10: how many unknown labels were scored as (absent, not at all, present) × truth (−1, 0, +1); rest
+    probabilities: Tensor  # 3×20: known absent, unknown, known present × how probable it was said to be
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
     later: Tensor  # N×C: highest loss after it
@@ -36,21 +39,28 @@ class Diagnosis(nn.Module):
         follow = truth is not None and labels.shape[0] * labels.shape[1] <= _MOST_LABELS_FOLLOWED
         size = labels.shape if follow else (0, 0)
         self.register_buffer("scored", torch.zeros(10, dtype=torch.int64))
+        self.register_buffer("probabilities", torch.zeros(3, BINS, dtype=torch.int64))
         self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
         self.register_buffer("first", torch.full(size, -1.0))
         self.register_buffer("later", torch.full(size, -1.0))
 
     def start_epoch(self, epoch: int) -> None:
         """Begins to count anew; with the first epoch of a stage also forgets the losses."""
-        self.scored.zero_()
-        self.kinds.zero_()
+        for count in self.counts().values():
+            count.zero_()
         if epoch == 1:
             self.first.fill_(-1.0)
             self.later.fill_(-1.0)
 
+    def counts(self) -> dict[str, Tensor]:
+        """What is counted in the epoch under way, by name; over several processes these add up."""
+        return {"scored": self.scored, "kinds": self.kinds, "probabilities": self.probabilities}
+
     @torch.no_grad()
     def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
         """Adds a step: B×C labels, truth (0 where that is not known either), and what the method gave for them."""
+        bins = bin_of(torch.sigmoid(step["logits"].float())) + BINS * (labels + 1)
+        self.probabilities += _histogram(bins, 3 * BINS).view(3, BINS)
         if "taken" in step:
             against = torch.zeros_like(labels) if truth is None else truth
             self.scored += _histogram(torch.where(labels == 0, step["taken"] * 3 + against + 4, 9), 10)
@@ -75,7 +85,10 @@ class Diagnosis(nn.Module):
         """The epoch in numbers, for the record; empty where there is nothing to tell."""
         scored = over_processes(self.scored, "sum")[:9].view(3, 3).tolist()
         kinds = over_processes(self.kinds, "sum").tolist()
-        found: dict[str, Any] = {}
+        absent, unknown, present = over_processes(self.probabilities, "sum").tolist()
+        found: dict[str, Any] = {
+            "probabilities": {"known_present": present, "known_absent": absent, "unknown": unknown}
+        }
         if any(map(any, scored)):
             found["unknown"] = {}
             for name, (absent, unsure, present) in zip(("as_absent", "left_out", "as_present"), scored, strict=True):
@@ -105,6 +118,25 @@ class Diagnosis(nn.Module):
         return {
             name: int(counts[place, 1]) / int(counts[place, 0]) for name, place in _KINDS.items() if counts[place, 0]
         }
+
+
+def bin_of(probabilities: Tensor) -> Tensor:
+    """Which of the equal parts of [0, 1] each lies in, from 0."""
+    return (probabilities * BINS).floor().clamp(0, BINS - 1)
+
+
+def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> dict[str, list[int]]:
+    """How probable known presents and absents of N validation images are said to be: counts in equal parts of [0, 1].
+
+    scores: N×C logits.
+    """
+    counts = torch.zeros(3, BINS, dtype=torch.int64)
+    for start in range(0, len(scores), _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(scores)))
+        known = labels.rows(rows) if isinstance(labels, Labels) else torch.from_numpy(labels[rows])
+        place = bin_of(torch.sigmoid(scores[start : start + len(rows)])).long() + BINS * (known.long() + 1)
+        counts += torch.bincount(place.flatten(), minlength=3 * BINS).view(3, BINS)
+    return {"present": counts[2].tolist(), "absent": counts[0].tolist()}
 
 
 def _histogram(places: Tensor, count: int) -> Tensor:

@@ -5,10 +5,12 @@ one that was not, and no generator state has to be saved.
 """
 
 import logging
+import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,22 +24,23 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 
-from trilabel import metrics
+from trilabel import label_graph, metrics
 from trilabel.config import Config
 from trilabel.console import progress, say, some, warn
 from trilabel.data import csv_write
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import Drawn, ImageSource, in_order, open_images, to_device
 from trilabel.data.views import Views
-from trilabel.diagnosis import Diagnosis
+from trilabel.diagnosis import Diagnosis, validation_histogram
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.methods import Batch, Method, check_method, choose_method, create_method
-from trilabel.models import HeadOnly, create_model
+from trilabel.methods import Batch, Method, choose_method, create_method
+from trilabel.models import HeadOnly, model_of
 from trilabel.optimise import RunningMean, create_optimiser, learning_rate
 from trilabel.plan import (
     REHEARSAL,
     Stage,
+    check_parts,
     check_validation,
     epoch_batches,
     plan_stages,
@@ -45,6 +48,7 @@ from trilabel.plan import (
     validation_truth,
 )
 from trilabel.recipes import resolve
+from trilabel.relabel import Relabelling, describe
 from trilabel.run_folder import Run, RunFolder
 from trilabel.scoring import score
 from trilabel.signals import stop_children, stop_signals
@@ -53,6 +57,7 @@ from trilabel.state import Progress, State
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
 
 _MOST_LABELS_ON_DEVICE = 2**26  # a byte each
+_RELABELLING = 1  # tells its draws from those of the first step
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
@@ -132,6 +137,10 @@ def _train(
         folder.describe(config, dataset.classes, training.model.backbone.image_size, training.labels, source)
     fabric.barrier()
     training.run()
+    if multiprocessing.parent_process() is not None and fabric.world_size > 1:
+        # Left to the end of the process, the group's threads may still run when it ends, which aborts it.
+        fabric.barrier()
+        torch.distributed.destroy_process_group()
 
 
 class Task(nn.Module):
@@ -147,7 +156,7 @@ class Task(nn.Module):
         if not len(batch.rows):
             # Every image was broken: nothing to learn, but the same step as the other processes. The method is not
             # told, or it would remember something of an image that is not there.
-            nothing = self.model(batch.images).logits.sum() + sum(own.sum() for own in self.method.parameters())
+            nothing = self.model(batch.images).logits.sum() + sum(weights.sum() for weights in self.parameters())
             return {"loss": 0 * nothing}
         return self.method.step(self.model, batch)
 
@@ -159,15 +168,16 @@ class Training:
         self.fabric, self.config, self.folder = fabric, config, folder
         self.shown = fabric.is_global_zero
         dataset, train_rows, val_rows = split_for_training(dataset, config)
-        check_method(config.method, config.settings, dataset.labels[train_rows])  # refuse before anything slow
+        check_parts(config, dataset.labels[train_rows])  # refuse before anything slow
         torch.manual_seed(config.seed)
         if self.shown and config.weights is None and (config.backbone != "tiny" or config.plan != "fine-tune"):
             warn(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
         if self.shown and "held-out" in dataset.splits and len(dataset.splits.get("val", ())):
             say(f"the epoch is chosen on {config.val} of the training images; --val val takes the data's own split")
-        # A run that goes on has its weights in the checkpoint.
-        weights = None if resume and folder.last.is_file() else config.weights
-        self.model = create_model(config.backbone, config.head, len(dataset.classes), weights, config.image_size)
+        # A run that goes on has its weights, and what its head read off labels and files, in the checkpoint.
+        goes_on = resume and folder.last.is_file()
+        weights, read_off = (None, None) if goes_on else (config.weights, dataset.labels[train_rows])
+        self.model = model_of(config, len(dataset.classes), config.image_size, weights, read_off)
         self.images, train_rows = self._open(dataset, train_rows)
         self.val_images, val_rows = self._open(dataset, val_rows)
         self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
@@ -190,8 +200,14 @@ class Training:
         self.method: Method = fabric.to_device(method)
         if config.compile:
             self.model.compile()
+        self.relabelling: Relabelling | None = None
+        self.members: list[tuple[nn.Module, Views]] = []
+        if config.relabel != "none":
+            relabelling = Relabelling(config.relabel, config.relabel_settings, self.labels)
+            self.members = [self._member(Path(run)) for run in relabelling.settings.runs]
+            self.relabelling = fabric.to_device(relabelling)
         self.diagnosis = fabric.to_device(Diagnosis(self.labels, self.truth))
-        self.state = State(self.model, self.method, self.diagnosis, fabric.device)
+        self.state = State(self.model, self.method, self.relabelling, self.diagnosis, fabric.device)
         self.saved_at = time.monotonic()
 
     def _open(self, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
@@ -218,7 +234,7 @@ class Training:
                 self.run_stage(stage, best_file)
                 if not final:
                     self.state.progress = Progress(number + 1, history=self.state.progress.history)
-        self._write_weak_labels()
+        self._write_what_was_learned()
 
     def run_stage(self, stage: Stage, best_file: Path) -> None:
         """Epochs of one stage: train, score, keep the best, save. Ends with the weights that the next starts from."""
@@ -245,7 +261,8 @@ class Training:
         if now.step == 0:
             state.start_epoch()
             self.diagnosis.start_epoch(now.epoch)
-            now.started = self.method.start_epoch(now.epoch, lambda: self.score(model, images))
+            now.started = self.relabel(stage, model, images)
+            self.method.start_epoch(now.epoch)
         self.task.train()
         begun, words = time.monotonic() - now.seconds, ""
         with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order), self.shown) as advance:
@@ -272,7 +289,8 @@ class Training:
                 if len(drawn.positions):
                     state.note(parts)
                     truth = None if self.truth_rows is None else self.truth_rows(drawn.positions, batch.rows)
-                    self.diagnosis.note(now.epoch, batch.rows, batch.labels, truth, parts)
+                    known = self.label_rows(drawn.positions, batch.rows) if self.relabelling else batch.labels
+                    self.diagnosis.note(now.epoch, batch.rows, known, truth, parts)
                 now.step += 1
                 now.seconds = time.monotonic() - begun
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
@@ -287,24 +305,92 @@ class Training:
         now, device = self.state.progress, self.fabric.device
         for position, message in drawn.failed:
             warn(f"left out of epoch {now.epoch}: {message} (image {self.labels.ids[position]!r})")
-        place = [self.config.seed, now.stage, now.epoch, now.step, self.fabric.global_rank]
-        seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
-        torch.default_generator.manual_seed(seed)  # for dropout and the like
-        if device.type == "cuda":  # torch.manual_seed asks for GPUs anew at each call, which costs a millisecond
-            torch.cuda.manual_seed(seed)
+        seed = self._seed([self.config.seed, now.stage, now.epoch, now.step, self.fabric.global_rank])
         draw = torch.Generator().manual_seed(seed)
         rows = to_device(torch.from_numpy(drawn.positions), device)
         labels = self.label_rows(drawn.positions, rows)
+        if self.relabelling is not None and stage.name != REHEARSAL:
+            labels = self.relabelling.fill(labels, rows)
         if not len(drawn.positions):  # every image was broken: a black one, so that the model has something to see
             black = torch.zeros((1, 3, self.images.size, self.images.size), dtype=torch.uint8, device=device)
             drawn = drawn._replace(images=black)
         images, strong = drawn.images, None
         if not stage.linear:
-            images = self.views.weak(drawn.images, draw)
-            strong = self.views.strong(drawn.images, draw) if self.method.views == 2 else None
-            if self.config.channels_last:
-                images = images.contiguous(memory_format=torch.channels_last)
+            two = self.method.views == 2
+            first = self.views.strong if self.config.augment == "strong" and not two else self.views.weak
+            images = self._laid_out(first(drawn.images, draw))
+            strong = self._laid_out(self.views.strong(drawn.images, draw)) if two else None
         return Batch(images, strong, labels, rows, now.epoch, now.lr, stage.name == REHEARSAL)
+
+    def _laid_out(self, images: Tensor) -> Tensor:
+        return images.contiguous(memory_format=torch.channels_last) if self.config.channels_last else images
+
+    @torch.no_grad()
+    def relabel(self, stage: Stage, model: nn.Module, images: ImageSource) -> dict[str, Any]:
+        """Fills in easy unknown labels where that is due before this epoch; says how it went, for the record.
+
+        Killed on the way, the run goes on from the end of the epoch before and does it all again: nothing is saved
+        in between, and every draw comes from (seed, stage, epoch, batch).
+        """
+        now, fabric, relabelling = self.state.progress, self.fabric, self.relabelling
+        if relabelling is None or stage.name == REHEARSAL or not relabelling.due(now.epoch, stage.epochs):
+            return {}
+        with self._scoring_weights(model):
+            model.eval()
+            relabelling.forget()
+            chunks = in_order(len(images), self.config.batch_size)[fabric.global_rank :: fabric.world_size]
+            numbers = iter(range(fabric.global_rank, len(images), fabric.world_size))
+            with progress("relabelling", len(chunks), self.shown) as advance:
+                for drawn in images.batches(chunks, skip_broken=self.config.broken == "skip"):
+                    self._seed([self.config.seed, now.stage, now.epoch, next(numbers), _RELABELLING])
+                    if len(drawn.positions):
+                        rows = to_device(torch.from_numpy(drawn.positions), fabric.device)
+                        with fabric.autocast():
+                            scores = [relabelling.scores(model, self._prepare(drawn.images))]
+                            scores += [member(views.plain(drawn.images)).logits[None] for member, views in self.members]
+                        relabelling.choose(torch.cat(scores), self.label_rows(drawn.positions, rows), rows)
+                    if fabric.world_size == 1:
+                        self._stop_if_asked()
+                    advance(1)
+            if fabric.world_size > 1:
+                relabelling.share(self._over_processes)
+        summary = relabelling.summary(self.truth)
+        if self.shown:
+            say(describe(summary, self.labels.known_share, now.epoch))
+        return {"relabelled": summary}
+
+    @contextmanager
+    def _scoring_weights(self, model: nn.Module) -> Iterator[None]:
+        """The weights to score with: the running mean where one is kept, and the first process's statistics."""
+        self._share_buffers(model)
+        if self.state.mean is None:
+            yield
+            return
+        self.state.mean.swap(model)
+        self._share_buffers(model)
+        try:
+            yield
+        finally:
+            self.state.mean.swap(model)
+
+    def _member(self, run: Path) -> tuple[nn.Module, Views]:
+        """Another run's model for an ensemble, and how it wants its images."""
+        model, about = RunFolder(run).classifier()
+        if list(about["classes"]) != list(self.labels.classes):
+            raise TrilabelError(f"{run}: a run on other classes cannot help to relabel here")
+        if about["image_size"] != self.model.backbone.image_size:
+            raise TrilabelError(
+                f"{run}: a run on images of {about['image_size']} pixels; these have {self.model.backbone.image_size}"
+            )
+        return self.fabric.to_device(model.eval()), Views(model.backbone.mean, model.backbone.std)
+
+    def _seed(self, place: list[int]) -> int:
+        """Seeds torch from where the run stands (see the top of this file); gives the seed."""
+        seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
+        torch.default_generator.manual_seed(seed)  # for dropout and the like
+        if self.fabric.device.type == "cuda":  # torch.manual_seed asks for GPUs anew at each call, a millisecond
+            torch.cuda.manual_seed(seed)
+        return seed
 
     def close_epoch(self, stage: Stage, model: nn.Module, val_images: ImageSource, best_file: Path) -> None:
         """Scores the validation images, keeps the model if it is the best so far, and saves."""
@@ -319,25 +405,22 @@ class Training:
         self._share_memory()
         record |= self.diagnosis.summary(now.epoch, self._over_processes)
         record |= {"lr": now.lr, "seconds": round(now.seconds, 3)}
-        self._share_buffers(model)
-        if state.mean is not None:
-            state.mean.swap(model)
-            self._share_buffers(model)
-        if len(val_images):
-            scores = self.score(model, val_images)
-            good = ~scores[:, 0].isnan()  # images that could not be read
-            if not good.all() and self.config.broken == "stop":
-                raise TrilabelError(f"the model gives NaN for validation images after epoch {now.epoch}: lower --lr")
-            record["val"] = metrics.evaluate(scores[good], self.val_truth[good.numpy()], threshold=0.0)
-            if self.val_truth is not self.val_labels:
-                record["val_unknown_as_absent"] = True
-            record["val_seconds"] = round(time.monotonic() - begun, 3)
-        if now.best is None or not len(val_images) or self._value(record) > self._value(now.best):
-            now.best = record
-            if self.fabric.is_global_zero:
-                state.save_weights(best_file, record)
-        if state.mean is not None:
-            state.mean.swap(model)
+        with self._scoring_weights(model):
+            if len(val_images):
+                scores = self.score(model, val_images)
+                good = ~scores[:, 0].isnan()  # images that could not be read
+                if not good.all() and self.config.broken == "stop":
+                    raise TrilabelError(f"the model gives NaN for validation after epoch {now.epoch}: lower --lr")
+                truth = self.val_truth[good.numpy()]
+                record["val"] = metrics.evaluate(scores[good], truth, threshold=0.0)
+                record["val_probabilities"] = validation_histogram(scores[good], truth)
+                if self.val_truth is not self.val_labels:
+                    record["val_unknown_as_absent"] = True
+                record["val_seconds"] = round(time.monotonic() - begun, 3)
+            if now.best is None or not len(val_images) or self._value(record) > self._value(now.best):
+                now.best = record
+                if self.fabric.is_global_zero:
+                    state.save_weights(best_file, record)
         now.history.append(record)
         state.end_epoch()
         self.save()
@@ -476,12 +559,20 @@ class Training:
         self.fabric.barrier()
         self.saved_at = time.monotonic()
 
-    def _write_weak_labels(self) -> None:
-        """Writes a table of what the method of the best epoch filled in, where it is of that kind."""
-        weak = self.method.weak_labels()
-        if weak is not None and self.fabric.is_global_zero:
+    def _write_what_was_learned(self) -> None:
+        """Writes, as of the best epoch, tables of the labels that were filled in and of how labels go together.
+
+        What relabelling filled in goes before what the method did.
+        """
+        weak = self.method.weak_labels() if self.relabelling is None else self.relabelling.weak_labels()
+        graph = self.method.label_graph()
+        if not self.fabric.is_global_zero:
+            return
+        if weak is not None:
             named = Labels.from_csr(weak, self.labels.classes, self.labels.ids)
             csv_write.write_known(named, self.folder.weak_labels)
+        if graph is not None:
+            label_graph.write(graph, self.labels.classes, self.folder.label_graph)
 
     def _save_or_stop_if_due(self) -> None:
         late = time.monotonic() - self.saved_at > 60 * self.config.save_minutes

@@ -202,11 +202,36 @@ class Boxes(NamedTuple):
     xyxy: NDArray[np.float32]  # M×4: left, top, right, bottom in [0, 1]
 
 
+class BoxesByImage:
+    """Boxes in the order of their images, so that those of a batch are found without a walk over all of them."""
+
+    def __init__(self, boxes: Boxes) -> None:
+        order = np.argsort(boxes.image, kind="stable")
+        self.boxes = Boxes(boxes.image[order], boxes.cls[order], boxes.xyxy[order])
+
+    def of(self, rows: NDArray[np.int64]) -> Boxes:
+        """The boxes of these rows of the data set, their images counted as in `rows`."""
+        first, end = (np.searchsorted(self.boxes.image, rows, side) for side in ("left", "right"))
+        counts = end - first
+        places = np.repeat(np.arange(len(rows)), counts)
+        index = np.arange(len(places)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return Boxes(places, self.boxes.cls[index], self.boxes.xyxy[index])
+
+
 def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: Boxes) -> float:
     """Share of the present classes of all images whose class map peaks inside a box of that class.
 
     maps N×C×H×W; the peak is the centre of the first highest cell. Present classes without a box are left out, since
     nobody knows where they are.
+    """
+    hits, pairs = pointing_counts(maps, labels, boxes).sum(axis=1)
+    return float(hits / pairs) if pairs else float("nan")
+
+
+def pointing_counts(maps: Matrix, labels: LabelMatrix, boxes: Boxes) -> Counts:
+    """The pointing game of some images counted [2×C]: present classes that peak inside a box, and all that have one.
+
+    Counts of batches add up to those of all images, whose maps need not be in memory at once.
     """
     stack = tensor(maps)
     image, label, corners = np.asarray(boxes.image), np.asarray(boxes.cls), np.asarray(boxes.xyxy)
@@ -215,20 +240,23 @@ def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: Boxes) -> float:
             f"class maps {tuple(stack.shape)}, boxes {image.shape}, {label.shape}, {corners.shape}; "
             "give N×C×H×W maps, and M image rows, M classes and M×4 corners"
         )
+    images, classes, height, width = stack.shape
     if len(image) == 0:
-        return float("nan")
-    if min(image.min(), label.min()) < 0 or image.max() >= len(stack) or label.max() >= stack.shape[1]:
-        raise TrilabelError(f"a box lies outside the {len(stack)} images or {stack.shape[1]} classes; count from 0")
-    height, peak = stack.flatten(2).max(dim=2)
-    truth = checked(height, labels)[1]
+        return np.zeros((2, classes), np.int64)
+    if min(image.min(), label.min()) < 0 or image.max() >= images or label.max() >= classes:
+        raise TrilabelError(f"a box lies outside the {images} images or {classes} classes; count from 0")
+    highest, peak = stack.flatten(2).max(dim=2)
+    truth = checked(highest, labels)[1]
     signs = truth.cpu().numpy() if isinstance(truth, Tensor) else truth.toarray()
-    row, column = np.divmod(peak.cpu().numpy()[image, label], stack.shape[3])
-    x, y = (column + 0.5) / stack.shape[3], (row + 0.5) / stack.shape[2]
+    row, column = np.divmod(peak.cpu().numpy()[image, label], width)
+    x, y = (column + 0.5) / width, (row + 0.5) / height
     x0, y0, x1, y1 = corners.T
     inside = (x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1)
     present = signs[image, label] > 0
-    pairs, pair = np.unique((image * stack.shape[1] + label)[present], return_inverse=True)
-    return mean(np.bincount(pair, weights=inside[present], minlength=len(pairs)) > 0)
+    pairs = image * classes + label
+    return np.stack(
+        [np.bincount(np.unique(pairs[chosen]) % classes, minlength=classes) for chosen in (present & inside, present)]
+    )
 
 
 # ---- all together

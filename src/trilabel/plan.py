@@ -11,6 +11,10 @@ from trilabel.console import say, some, warn
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.methods import METHODS, check_method
+from trilabel.models import check_graph, check_head
+from trilabel.models.backbone import is_run
+from trilabel.relabel import check_relabel
 
 REHEARSAL = "rehearsal"
 _AUTO_SHARE = 0.2
@@ -45,6 +49,29 @@ def _stages(config: Config) -> list[Stage]:
             return [Stage("linear", config.epochs, linear_lr, linear=True)]
         case "linear-then-fine-tune":
             return [Stage("linear", config.linear_epochs, linear_lr, linear=True), fine_tune]
+
+
+def check_parts(config: Config, labels: Labels) -> None:
+    """Refuses parts that do not exist or do not go together, before anything slow begins."""
+    check_method(config.method, config.settings, labels)
+    check_head(config.head, config.head_settings)
+    check_graph(config.graph, config.graph_settings)
+    if config.keep_head and (config.weights is None or not is_run(config.weights)):
+        raise TrilabelError(
+            f"keep_head starts from the head of a run, and weights is {config.weights}; name a run there"
+        )
+    heads = METHODS[config.method].heads
+    if heads and config.head not in heads:
+        raise TrilabelError(f"method {config.method!r} goes with --head {' or '.join(heads)}, not with {config.head!r}")
+    if heads and config.graph != "none":
+        raise TrilabelError(f"method {config.method!r} looks into its head: no graph can stand behind it")
+    if config.relabel == "none":
+        if config.relabel_settings:
+            raise TrilabelError(f"{', '.join(config.relabel_settings)}: settings of relabelling, but relabel is none")
+        return
+    check_relabel(config.relabel, config.relabel_settings, [stage.epochs for stage in plan_stages(config)])
+    if config.relabel == "ensemble" and config.plan != "fine-tune":
+        raise TrilabelError("relabelling by ensemble needs images, and a linear stage has only features; fine-tune")
 
 
 def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArray[np.int64], NDArray[np.int64]]:

@@ -134,11 +134,186 @@ def _kim2022() -> Iterator[tuple[str, Callable[[], Config]]]:
             yield f"kim2022-{name}-absolute", _named(about, absolute)
 
 
+# ---- Durand 2019
+
+# ResNet-101 with WELDON at 448 pixels, SGD at 0.01, a tenth of it after 10 of 20 epochs, mirroring (section 4, A.2).
+_DURAND = Config(
+    method="known-only",
+    settings={"normalise": "share"},
+    backbone="resnet101",
+    head="weldon",
+    image_size=448,
+    batch_size=16,
+    epochs=20,
+    optimiser="sgd",
+    lr=0.01,
+    lr_schedule="step",
+    lr_step_epochs=10,
+)
+_DURAND_GRID = "Give ImageNet --weights. Grid: value (the weight at 10 % known) 3 … 50, gamma −1 … 3."
+_UNCERTAIN = {"relabel": "uncertainty", "relabel_settings": {"epochs": [10, 15], "threshold": 0.3}}
+_DURAND_PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "": ("table 4", "everything: partial-BCE, GNN, relabelling by uncertainty", {"graph": "gnn", **_UNCERTAIN}),
+    "-bce": ("table 4", "plain BCE of the known labels", {"settings": {"normalise": "all"}}),
+    "-bce-linear": ("table 4", "plain BCE, not fine-tuned", {"settings": {"normalise": "all"}, "plan": "linear"}),
+    "-partial-bce": ("table 4", "partial-BCE alone", {}),
+    "-gnn": ("table 4", "partial-BCE and GNN", {"graph": "gnn"}),
+    "-relabel": ("table 4", "partial-BCE and relabelling by uncertainty", _UNCERTAIN),
+    "-score": ("table 2 [a]", "relabelling by score", {"relabel": "score"}),
+    "-proportion": ("table 2 [b]", "relabelling of the surest 80 %", {"relabel": "proportion"}),
+    "-positive": ("table 2 [c]", "relabelling of presents only", {"relabel": "positive"}),
+    "-ensemble": ("table 2 [d]", "relabelling by an ensemble; name runs: --set relabel.runs=RUN,RUN",
+                  {"relabel": "ensemble"}),
+    "-two-steps": ("table 2 (2 steps)", "everything relabelled at once", {"relabel": "all"}),
+}  # fmt: skip
+
+
+def _durand2019() -> Iterator[tuple[str, Callable[[], Config]]]:
+    for name, (table, what, parts) in _DURAND_PARTS.items():
+        config = replace(_DURAND, **parts)
+        if table.startswith("table 2"):
+            epochs = [10] if parts["relabel"] == "all" else [10, 15]
+            config = replace(config, graph="gnn", relabel_settings={"epochs": epochs})
+        yield f"durand2019{name}", _named(f"Durand 2019, {table}: {what}. {_DURAND_GRID}", config)
+    # 1.7 million images: fewer than 5 epochs, stopped when validation does not improve (A.2).
+    large = replace(_DURAND, graph="gnn", epochs=5, patience=1)
+    about = f"Durand 2019, table 3 (Open Images, 600 classes): partial-BCE and GNN. {_DURAND_GRID}"
+    yield "durand2019-openimages", _named(about, large)
+
+
+# ---- Huynh & Elhamifar 2020
+
+# Everything starts from the logistic model and is refined; the rate's decay by 0.8 whenever validation falls is left
+# out, since there are 1 to 4 epochs (section 4.3).
+_HUYNH = Config(
+    backbone="resnet101", image_size=224, batch_size=32, epochs=1, optimiser="rmsprop", lr=1e-3, keep_head=True
+)
+_FROM_LOGISTIC = "Give --weights RUN, a run of huynh2020-{}-logistic."
+_HUYNH_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "latent-noise-visual": ("latent noise, scored by what is seen", {"method": "latent-noise", "head": "latent-noise"}),
+    "latent-noise-relevance": (
+        "latent noise, scored by what would be reported",
+        {"method": "latent-noise", "head": "latent-noise", "head_settings": {"score": "relevance"}},
+    ),
+    "cnn-rnn": ("CNN-RNN", {"method": "label-rnn", "head": "label-rnn"}),
+    "lsep": ("LSEP", {"method": "ranking", "settings": {"loss": "lsep", "unknown": "ignore"}}),
+    "fast0tag": (
+        "Fast0Tag; word vectors by --set head.vectors=FILE",
+        {
+            "method": "ranking",
+            "settings": {"loss": "ranknet", "unknown": "ignore"},
+            "head": "embedding",
+            "head_settings": {"layers": 2},
+        },
+    ),
+    "wsabie": (
+        "WSABIE; word vectors by --set head.vectors=FILE",
+        {"method": "ranking", "settings": {"loss": "warp", "unknown": "ignore"}, "head": "embedding"},
+    ),
+    "curriculum": (
+        "curriculum labelling by score",
+        {"method": "known-only", "relabel": "score", "relabel_settings": {"epochs": [1]}},
+    ),
+    "imcl": ("IMCL", {"method": "imcl", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5}}),
+}
+
+
+def _huynh2020() -> Iterator[tuple[str, Callable[[], Config]]]:
+    sets: dict[str, tuple[str, Config, dict[str, Any]]] = {
+        "openimages": ("table 1", _HUYNH, {}),
+        "cub": (
+            "figure 3",
+            replace(_HUYNH, lr=0.01, epochs=3),
+            {"label_weight": 2.0, "feature_weight": 0.5, "neighbours": 5, "graph": "identity"},
+        ),
+        # The paper says batches of 1 here, in which no image has a neighbour; 32 as for the other two.
+        "coco": (
+            "figure 4",
+            replace(_HUYNH, backbone="vgg16", lr=0.01, lr_schedule="step", lr_step_epochs=2, epochs=4),
+            {"label_weight": 0.5, "feature_weight": 0.5, "neighbours": 3},
+        ),
+    }
+    grid = "Grid: label_weight and feature_weight 0 … 2, neighbours 3 … 7."
+    for data, (place, base, imcl) in sets.items():
+        logistic = replace(base, method="known-only", settings={"normalise": "all"}, keep_head=False, epochs=10)
+        about = f"Huynh 2020, {place}: logistic, the baseline that all others start from. Give ImageNet --weights."
+        yield f"huynh2020-{data}-logistic", _named(about, logistic)
+        for name, (what, parts) in _HUYNH_METHODS.items():
+            if data != "openimages" and name != "imcl":
+                continue
+            config = replace(base, **parts)
+            if config.head != "gap":  # its head is not the logistic model's
+                config = replace(config, keep_head=False)
+            config = replace(config, settings={**config.settings, **(imcl if name == "imcl" else {})})
+            rest = _FROM_LOGISTIC.format(data) + (f" {grid}" if name == "imcl" else " A baseline.")
+            yield f"huynh2020-{data}-{name}", _named(f"Huynh 2020, {place} (end to end): {what}. {rest}", config)
+            if data == "openimages":
+                linear = replace(config, plan="linear")
+                about = f"Huynh 2020, {place} (fixed features): {what}. {rest}"
+                yield f"huynh2020-{data}-{name}-linear", _named(about, linear)
+    side = replace(sets["cub"][1], method="imcl", settings={**sets["cub"][2], "side_weight": 10.0})
+    about = f"Huynh 2020, figure 3: IMCL with the species as side information (--set side=FILE, image,group). {grid}"
+    yield "huynh2020-cub-imcl-side", _named(f"{about} {_FROM_LOGISTIC.format('cub')}", side)
+
+
+# ---- Wang 2023
+
+# ResNet-101, SGD with momentum 0.9 and weight decay 0.0001, 32 images a step (section 4.1). Rate, epochs and crops are
+# in its supplement, which is not at hand: 0.01 with a cosine over 20 epochs and crops of at least half are ours.
+_WANG = Config(
+    method="known-only",
+    settings={"normalise": "batch"},
+    backbone="resnet101",
+    image_size=448,
+    crop=0.5,
+    batch_size=32,
+    epochs=20,
+    optimiser="sgd",
+    lr=0.01,
+    weight_decay=1e-4,
+    lr_schedule="cosine",
+    precision="bf16",
+    channels_last=True,
+)
+_BATCH = {"normalise": "batch"}
+_WANG_GRID = "Give ImageNet --weights. Grid: head.alpha 0.1 … 0.5, head.k 1 … 5, threshold 0.5 … 0.9."
+_WANG_PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "": ("table 2", "saliency and consistency, the full method", {"method": "self-training", "head": "saliency",
+                                                                "settings": {"threshold": 0.6}}),
+    "-s-bce": ("table 2", "S-BCE, ÷ images × classes", {"settings": {"normalise": "all"}}),
+    "-bn-bce": ("table 2", "BN-BCE, the mean of a batch's known labels", {}),
+    "-pl": ("table 2", "BN-BCE and pseudo-labels on the same view",
+            {"method": "self-training", "settings": {**_BATCH, "pseudo": "same-view"}}),
+    "-cr": ("table 2", "BN-BCE and consistency, no saliency", {"method": "self-training", "settings": _BATCH}),
+    "-sr": ("table 2", "BN-BCE and saliency", {"head": "saliency"}),
+    "-sr-cr-plain": ("table 2", "BN-BCE, saliency, and consistency without saliency",
+                     {"method": "self-training", "head": "saliency",
+                      "settings": {**_BATCH, "labelled_by": "gap", "learned_by": "gap"}}),
+    "-cr-saliency-labels": ("table 2", "BN-BCE and consistency, saliency in the pseudo-labels only",
+                            {"method": "self-training", "settings": {**_BATCH, "labelled_by": "saliency"}}),
+    "-gcn-ml": ("table 1", "GCN-ML, a baseline; word vectors by --set head.vectors=FILE", {"head": "gcn"}),
+    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {}}),
+    "-csl": ("table 1", "CSL, a baseline", {"method": "selective", "settings": {}}),
+    "-focal": ("figure 5", "focal loss, a baseline", {"method": "focal", "settings": {"unknown": "ignore"}}),
+}  # fmt: skip
+
+
+def _wang2023() -> Iterator[tuple[str, Callable[[], Config]]]:
+    for name, (place, what, parts) in _WANG_PARTS.items():
+        yield f"wang2023{name}", _named(f"Wang 2023, {place}: {what}. {_WANG_GRID}", replace(_WANG, **parts))
+    full = replace(_WANG, **_WANG_PARTS[""][2])
+    about = f"Wang 2023, table 4 (Open Images V3): the full method, at 224 pixels. {_WANG_GRID}"
+    yield "wang2023-openimages", _named(about, replace(full, image_size=224))
+
+
 RECIPES: dict[str, Callable[[], Config]] = {
     "small": small,
     "fine-tune": fine_tune,
     **dict(_cole2021()),
     **dict(_kim2022()),
+    **dict(_durand2019()),
+    **dict(_huynh2020()),
+    **dict(_wang2023()),
 }
 
 

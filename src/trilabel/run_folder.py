@@ -15,6 +15,7 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
 from trilabel.labels import Labels
+from trilabel.models import Classifier, model_of
 
 _BENEATH = ("torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "pillow")
 _OURS = "config.json"
@@ -56,6 +57,11 @@ class RunFolder:
     def weak_labels(self) -> Path:
         """A table of the labels that the method gave to unknown ones for good, as of the best epoch."""
         return self.path / "weak_labels.csv"
+
+    @property
+    def label_graph(self) -> Path:
+        """A table of what the method learned of how labels go together, as of the best epoch."""
+        return self.path / "label_graph.csv"
 
     @property
     def labels(self) -> Path:
@@ -118,6 +124,19 @@ class RunFolder:
     def run(self) -> "Run":
         """The run that was written here."""
         return Run(self.path, self.read()["config"], self.read_history(), checkpoint.load_state(self.best))
+
+    def classifier(self) -> tuple[Classifier, dict[str, Any]]:
+        """(the model of the best epoch, what `read` gives)."""
+        about = self.read()
+        tensors, _ = checkpoint.load(self.best, "model.")
+        classifier = model_of(about["config"], len(about["classes"]), about["image_size"])
+        try:
+            classifier.load_state_dict(checkpoint.part("model", tensors))
+        except RuntimeError as error:
+            raise TrilabelError(
+                f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()})"
+            ) from error
+        return classifier, about
 
     def read(self) -> dict[str, Any]:
         """What `describe` wrote, with "config" as a Config."""

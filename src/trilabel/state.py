@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trilabel import checkpoint
 from trilabel.diagnosis import Diagnosis
@@ -13,6 +13,7 @@ from trilabel.errors import TrilabelError
 from trilabel.methods import Method, OverProcesses
 from trilabel.models import Classifier
 from trilabel.optimise import RunningMean
+from trilabel.relabel import Relabelling
 
 
 @dataclass
@@ -26,17 +27,25 @@ class Progress:
     counted: int = 0  # of these, batches that were learned from
     left_out: int = 0  # images of this epoch that could not be read
     seconds: float = 0.0  # spent on it so far
-    started: dict[str, float] = field(default_factory=dict)  # what the method logged when it started
+    started: dict[str, Any] = field(default_factory=dict)  # for its record, from before its first step
     best: dict[str, Any] | None = None  # record of the best epoch of this stage
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
 class State:
-    """Model, method, diagnosis, optimiser, running mean, the epoch's sums, and how far it all is."""
+    """Model, method, weak labels, diagnosis, optimiser, running mean, the epoch's sums, and how far it all is."""
 
-    def __init__(self, model: Classifier, method: Method, diagnosis: Diagnosis, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: Classifier,
+        method: Method,
+        relabelling: Relabelling | None,
+        diagnosis: Diagnosis,
+        device: torch.device,
+    ) -> None:
         self.model = model
         self.method = method
+        self.relabelling = relabelling
         self.diagnosis = diagnosis
         self.device = device
         self.progress = Progress()
@@ -80,14 +89,14 @@ class State:
     def totals(self, over_processes: OverProcesses) -> dict[str, Tensor]:
         """The epoch's sums so far over all processes, and of how many steps they are."""
         counted = torch.tensor(self.progress.counted, device=self.device)
-        mine = {**self.sums, "counted": counted, "scored": self.diagnosis.scored, "kinds": self.diagnosis.kinds}
+        mine = {**self.sums, "counted": counted, **self.diagnosis.counts()}
         return {name: over_processes(value, "sum") for name, value in mine.items()}
 
     def save(self, file: Path, totals: dict[str, Tensor]) -> None:
         """Writes everything needed to go on from here; `totals` as this epoch's share of the first process."""
         tensors = checkpoint.prefixed("optimiser", checkpoint.optimiser_tensors(self.optimiser))
         tensors |= checkpoint.prefixed("sums", {name: totals[name] for name in self.sums})
-        followed = {**self.diagnosis.state_dict(), "scored": totals["scored"], "kinds": totals["kinds"]}
+        followed = {**self.diagnosis.state_dict(), **{name: totals[name] for name in self.diagnosis.counts()}}
         tensors |= checkpoint.prefixed("diagnosis", followed)
         if self.mean is not None:
             tensors |= checkpoint.prefixed("mean", self.mean.state)
@@ -95,7 +104,7 @@ class State:
         checkpoint.save(file, tensors | self._weights(), progress)
 
     def save_weights(self, file: Path, record: dict[str, Any]) -> None:
-        """Writes model and method only, with the record of the epoch that they are of."""
+        """Writes model, method and weak labels only, with the record of the epoch that they are of."""
         checkpoint.save(file, self._weights(), record)
 
     def load(self, file: Path, first: bool = True) -> None:
@@ -115,7 +124,7 @@ class State:
             ) from error
         if not first:
             self.progress.counted = 0
-            for value in (*self.sums.values(), self.diagnosis.scored, self.diagnosis.kinds):
+            for value in (*self.sums.values(), *self.diagnosis.counts().values()):
                 value.zero_()
         self._waiting = tensors
 
@@ -124,18 +133,25 @@ class State:
         self.model.load_state_dict(checkpoint.part("model", checkpoint.load(file, "model.")[0]))
 
     def load_weights(self, file: Path) -> None:
-        """Model and method as they were when `file` was written."""
+        """Model, method and weak labels as they were when `file` was written."""
         self._read_weights(file)
 
     def _read_weights(self, file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, state = checkpoint.load(file)
         self.model.load_state_dict(checkpoint.part("model", tensors))
         self.method.load_state_dict(checkpoint.part("method", tensors))
+        if self.relabelling is not None:
+            self.relabelling.load_state_dict(checkpoint.part("relabelling", tensors))
         return tensors, state
 
     def _weights(self) -> dict[str, Tensor]:
-        model, method = self.model.state_dict(), self.method.state_dict()
-        return checkpoint.prefixed("model", model) | checkpoint.prefixed("method", method)
+        parts: dict[str, nn.Module | None] = {
+            "model": self.model,
+            "method": self.method,
+            "relabelling": self.relabelling,
+        }
+        there = {name: part.state_dict() for name, part in parts.items() if part is not None}
+        return {key: value for name, part in there.items() for key, value in checkpoint.prefixed(name, part).items()}
 
     def _on_device(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         return {name: value.to(self.device) for name, value in tensors.items()}

@@ -19,6 +19,7 @@ KNOWN_ONLY = {
     "asymmetric not clipped": lambda x, z: losses.asymmetric(x, z, clip=0),
     "lsep": losses.lsep,
     "warp": losses.warp,
+    "ranknet": losses.ranknet,
     "partial_asymmetric ignore": lambda x, z: losses.partial_asymmetric(x, z, mode="ignore"),
 }
 EVERY = KNOWN_ONLY | {
@@ -146,7 +147,7 @@ def test_autocast_does_not_narrow_the_loss(loss):
 
 
 @pytest.mark.parametrize(
-    "name", ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "role", "partial_asymmetric"]
+    "name", ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "ranknet", "role", "partial_asymmetric"]
 )
 def test_compiles_into_one_graph(name):
     compiled = torch.compile(EVERY[name], fullgraph=True, backend="aot_eager")

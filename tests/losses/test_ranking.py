@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from tests.losses.support import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, value_and_gradient
 from tests.oracles import losses as oracle
-from trilabel.losses import lsep, pairwise_ranking, ranking, warp
+from trilabel.losses import lsep, pairwise_ranking, ranking, ranknet, warp
 
 quick = settings(max_examples=80, deadline=None)
 
@@ -36,13 +36,27 @@ def test_warp_is_the_plain_loop(batch):
     assert_same(warp, oracle.warp, batch, frozen=True)
 
 
+@quick
+@given(batches())
+def test_ranknet_is_the_plain_loop(batch):
+    assert_same(ranknet, oracle.ranknet, batch)
+
+
+@pytest.mark.parametrize("at_once", [1, 3 * 40 * 7, 3 * 40 * 39, 3 * 40 * 40])
+def test_ranknet_of_some_classes_at_a_time_is_the_plain_loop(at_once, monkeypatch):
+    monkeypatch.setattr(ranking, "_PAIRS_AT_ONCE", at_once)
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(3, 40, generator=generator, dtype=torch.float64).mul_(2)
+    assert_same(ranknet, oracle.ranknet, (logits, torch.randint(-1, 2, (3, 40), generator=generator)))
+
+
 def test_warp_of_many_classes_is_the_plain_loop():
     generator = torch.Generator().manual_seed(1)
     logits = torch.randn(3, 40, generator=generator, dtype=torch.float64).mul_(2)
     assert_same(warp, oracle.warp, (logits, torch.randint(-1, 2, (3, 40), generator=generator)), frozen=True)
 
 
-@pytest.mark.parametrize("loss", [pairwise_ranking, lsep, warp])
+@pytest.mark.parametrize("loss", [pairwise_ranking, lsep, warp, ranknet])
 @pytest.mark.parametrize("offset", [0, -30])
 def test_single_precision_is_enough(loss, offset):
     generator = torch.Generator().manual_seed(2)
@@ -61,7 +75,7 @@ def test_rounding_takes_warp_nowhere_below_zero():
         assert 0 <= warp(logits, torch.tensor([[1] + [-1] * 200])) < 1e-9
 
 
-@pytest.mark.parametrize("loss", [lsep, warp])
+@pytest.mark.parametrize("loss", [lsep, warp, ranknet])
 def test_huge_gaps_of_thousands_of_classes_stay_finite(loss):
     logits = torch.tensor([-3e38, 3e38]).repeat(20, 2_500)
     value, slope = value_and_gradient(loss, logits, torch.tensor([1, -1]).repeat(20, 2_500))
@@ -69,7 +83,7 @@ def test_huge_gaps_of_thousands_of_classes_stay_finite(loss):
     assert slope.isfinite().all() and (slope[:, 0::2] < 0).all() and (slope[:, 1::2] > 0).all()
 
 
-@pytest.mark.parametrize("loss", [lsep, warp])
+@pytest.mark.parametrize("loss", [lsep, warp, ranknet])
 @pytest.mark.parametrize("label", [1, -1])
 def test_an_image_with_one_kind_of_label_adds_nothing(loss, label):
     logits, labels = torch.tensor([[0.3, -1.0, 2.0], [0.1, 0.2, 0.3]]), torch.tensor([[1, -1, -1], [label, label, 0]])

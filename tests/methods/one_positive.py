@@ -43,7 +43,7 @@ def train(
     begun = 0
     for epoch, rows in batches(len(features), epochs):
         if epoch > begun:
-            method.start_epoch(epoch, lambda: torch.zeros(0))
+            method.start_epoch(epoch)
             begun = epoch
         optimiser.zero_grad()
         method.step(model, Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, lr))["loss"].backward()

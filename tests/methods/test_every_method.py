@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.one_positive import linear_model
 from tests.threads import as_processes
 from trilabel.config import settings_of
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, check_method, create_method
+from trilabel.models import HEADS, HeadOnly
 
 FEATURES = 5
 MIXED = [[1, 0, -1, 0], [0, 1, 0, 1], [-1, 0, 1, 0]]
@@ -40,9 +40,10 @@ CHOICES = [pytest.param(*choice, id="-".join((choice[0], *choice[1].values()))) 
 every = pytest.mark.parametrize(("name", "settings"), CHOICES)
 
 
-def batch_of(labels, epoch=1, rehearsal=False, rows=None):
+def batch_of(name, labels, epoch=1, rehearsal=False, rows=None):
     rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
-    images = torch.randn(len(rows), FEATURES, generator=torch.Generator().manual_seed(0))
+    shape = (2, 2) if name == "self-training" else ()
+    images = torch.randn(len(rows), FEATURES, *shape, generator=torch.Generator().manual_seed(0))
     return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, rehearsal)
 
 
@@ -56,6 +57,13 @@ def method_for(name, settings, labels):
         return None
 
 
+def model_for(name, labels):
+    """A head that goes with the method."""
+    torch.manual_seed(0)
+    head, *_ = METHODS[name].heads or ("saliency" if name == "self-training" else "gap",)  # it may ask for class maps
+    return HeadOnly(HEADS[head](FEATURES, labels.shape[1], None, labels))
+
+
 def moments(method):
     """Every kind of step that the loop makes."""
     yield from ({"epoch": epoch} for epoch in (1, 2, 5))
@@ -65,7 +73,7 @@ def moments(method):
 
 def start(method, moment):
     if moment.get("epoch") == 1:
-        method.start_epoch(1, lambda: torch.zeros(0))
+        method.start_epoch(1)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -86,16 +94,16 @@ def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situati
     if method is None:
         assert situation == "positives only"
         return
-    model = linear_model(FEATURES, labels.shape[1])
+    model = model_for(name, labels)
     for moment in moments(method):
         start(method, moment)
         model.zero_grad()
         method.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            parts = method.step(model, batch_of(labels, **moment))
+            parts = method.step(model, batch_of(name, labels, **moment))
         assert parts["loss"].shape == () and parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
         assert parts["logits"].shape == labels.shape and not parts["logits"].requires_grad
-        assert parts["logits"].dtype == (torch.bfloat16 if half else torch.float32)
+        assert parts["logits"].dtype in ((torch.bfloat16, torch.float32) if half else (torch.float32,))
         if "taken" in parts:
             assert parts["taken"].shape == labels.shape and parts["taken"].abs().max() <= 1
         assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "taken"))
@@ -110,9 +118,9 @@ def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situati
 @every
 def test_a_batch_of_all_unknown_does_no_harm(name, settings):
     labels = Labels.from_signed(np.array([*MIXED, [0] * 4, [0] * 4], np.int8))
-    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    method, model = method_for(name, settings, labels), model_for(name, labels)
     for moment in moments(method):
-        parts = method.step(model, batch_of(labels, rows=[4, 3], **moment))
+        parts = method.step(model, batch_of(name, labels, rows=[4, 3], **moment))
         assert torch.isfinite(parts["loss"])
         model.zero_grad()
         if parts["loss"].requires_grad:
@@ -123,9 +131,9 @@ def test_a_batch_of_all_unknown_does_no_harm(name, settings):
 @every
 def test_a_step_leaves_the_labels_as_they_are(name, settings):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    method, model = method_for(name, settings, labels), model_for(name, labels)
     for moment in moments(method):
-        batch = batch_of(labels, **moment)
+        batch = batch_of(name, labels, **moment)
         before = [None if part is None else part.clone() for part in batch[:4]]
         method.step(model, batch)
         assert all(two is None or torch.equal(one, two) for one, two in zip(batch[:4], before, strict=True))
@@ -135,9 +143,9 @@ def test_a_step_leaves_the_labels_as_they_are(name, settings):
 @every
 def test_known_labels_are_scored_as_what_they_are(name, settings):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels), linear_model(FEATURES, 4)
+    method, model = method_for(name, settings, labels), model_for(name, labels)
     for moment in moments(method):
-        batch = batch_of(labels, **moment)
+        batch = batch_of(name, labels, **moment)
         taken = method.step(model, batch).get("taken")
         if taken is not None:
             assert torch.equal(taken[batch.labels != 0], batch.labels[batch.labels != 0])
@@ -149,10 +157,10 @@ def test_known_labels_are_scored_as_what_they_are(name, settings):
 def test_nothing_looks_at_a_value(name, settings):
     """On the meta device there are no values: whoever asks for one, and so would wait for a real device, fails."""
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels).to("meta"), linear_model(FEATURES, 4).to("meta")
+    method, model = method_for(name, settings, labels).to("meta"), model_for(name, labels).to("meta")
     for moment in moments(method):
         start(method, moment)
-        batch = batch_of(labels, **moment)
+        batch = batch_of(name, labels, **moment)
         batch = batch._replace(**{part: getattr(batch, part).to("meta") for part in ("images", "labels", "rows")})
         parts = method.step(model, batch)
         parts["loss"].backward()
@@ -162,13 +170,13 @@ def test_nothing_looks_at_a_value(name, settings):
 @every
 def test_it_goes_on_from_what_was_saved(name, settings):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    methods, model = [method_for(name, settings, labels) for _ in range(2)], linear_model(FEATURES, 4)
+    methods, model = [method_for(name, settings, labels) for _ in range(2)], model_for(name, labels)
     for epoch in (1, 2, 3):
         start(methods[0], {"epoch": epoch})
-        methods[0].step(model, batch_of(labels, epoch))
+        methods[0].step(model, batch_of(name, labels, epoch))
     methods[1].load_state_dict(methods[0].state_dict())
     for epoch in (3, 4):
-        one, two = (method.step(model, batch_of(labels, epoch)) for method in methods)
+        one, two = (method.step(model, batch_of(name, labels, epoch)) for method in methods)
         assert torch.equal(one["loss"], two["loss"])
     one, two = (method.state_dict() for method in methods)
     assert one.keys() == two.keys() and all(torch.equal(one[key], two[key]) for key in one)
@@ -176,11 +184,12 @@ def test_it_goes_on_from_what_was_saved(name, settings):
 
 @every
 def test_processes_that_share_know_the_same(name, settings):
-    labels, model = Labels.from_signed(np.array([*MIXED, *MIXED], np.int8)), linear_model(FEATURES, 4)
+    labels = Labels.from_signed(np.array([*MIXED, *MIXED], np.int8))
+    model = model_for(name, labels)
     methods = [method_for(name, settings, labels) for _ in range(2)]
     for epoch in (1, 2):
         for rank, method in enumerate(methods):
-            method.step(model, batch_of(labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
+            method.step(model, batch_of(name, labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
     as_processes(2, lambda rank, over_processes: methods[rank].share(over_processes))
     one, two = (method.state_dict() for method in methods)
     assert all(torch.equal(one[key], two[key]) for key in one)
@@ -203,7 +212,10 @@ def test_settings_may_be_text(name):
     texts = {field.name: str(getattr(standing, field.name)).lower() for field in fields(kind)}
     assert settings_of(kind, texts, name) == standing
     for setting, hint in hints.items():
-        for value in get_args(hint) if get_origin(hint) is Literal else (1,):
+        if str in (get_args(hint) or (hint,)) and get_origin(hint) is not Literal:  # a file, perhaps
+            assert getattr(settings_of(kind, {setting: "x.csv"}, name), setting) == "x.csv"
+            continue
+        for value in get_args(hint) if get_origin(hint) is Literal else (True, False) if hint is bool else (1,):
             read = getattr(settings_of(kind, {setting: str(value)}, name), setting)
             assert read == value and (isinstance(read, str | int) or hint in (float, float | None))
         with pytest.raises(TrilabelError, match=f"{setting!r} of method {name!r} is "):

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from tests.methods.one_positive import found, linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
@@ -16,7 +15,6 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.methods import large_loss as module
-from trilabel.methods.large_loss import packed, unpacked
 from trilabel.models import Output
 
 LABELS = Labels.from_signed([[1, 0, -1, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, -1, 0], [1, -1, -1, 1, -1]])
@@ -194,7 +192,7 @@ def test_it_goes_on_from_what_was_saved():
 
 @pytest.mark.parametrize("classes", [5, 8, 17])
 def test_what_one_process_wrote_down_all_know(classes, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 3)
     dense = np.zeros((8, classes), np.int8)
     dense[:, 0] = 1
     labels = Labels.from_signed(dense)
@@ -207,19 +205,6 @@ def test_what_one_process_wrote_down_all_know(classes, monkeypatch):
     as_processes(2, lambda rank, over_processes: two[rank].share(over_processes))
     for method in two:
         assert np.array_equal(method.weak_labels().toarray(), np.maximum(*apart))
-
-
-@quick
-@given(st.integers(1, 4), st.integers(1, 25) | st.sampled_from([1, 7, 8, 9, 16, 17]), st.randoms(use_true_random=False))
-def test_packing_is_a_bit_a_label_and_back(images, classes, draw):
-    mask = [[draw.random() < 0.5 for _ in range(classes)] for _ in range(images)]
-    tensor = torch.tensor(mask, dtype=torch.bool).view(images, classes)
-    bits = packed(tensor)
-    assert bits.dtype == torch.uint8 and bits.shape == (images, math.ceil(classes / 8))
-    for row, numbers in zip(mask, bits.tolist(), strict=True):
-        assert numbers == [sum(2**k for k, bit in enumerate(row[at : at + 8]) if bit) for at in range(0, classes, 8)]
-    assert torch.equal(unpacked(bits, classes), tensor)
-    assert torch.equal(packed(tensor.to(torch.uint8)), bits)
 
 
 def test_memory_is_a_bit_a_label():

@@ -1,4 +1,4 @@
-"""ranking is PR, LSEP or WARP by its settings, and ranks what nobody named above what is absent."""
+"""ranking is PR, LSEP, WARP or RankNet by its settings, and ranks what nobody named above what is absent."""
 
 import numpy as np
 import pytest
@@ -35,6 +35,8 @@ def step(settings, known=KNOWN):
         ({"loss": "lsep", "unknown": "ignore"}, lambda x: losses.lsep(x, KNOWN)),
         ({"loss": "warp"}, lambda x: losses.warp(x, AN)),
         ({"loss": "warp", "unknown": "ignore"}, lambda x: losses.warp(x, KNOWN)),
+        ({"loss": "ranknet"}, lambda x: losses.ranknet(x, AN)),
+        ({"loss": "ranknet", "unknown": "ignore"}, lambda x: losses.ranknet(x, KNOWN)),
     ],
 )
 def test_each_setting_is_the_loss_it_names(settings, loss):
@@ -49,7 +51,7 @@ def swapped(known):
 
 @pytest.mark.parametrize("unknown", ["absent", "ignore"])
 def test_the_pairs_one_by_one(unknown):
-    for loss, cost in (("pairwise", oracle.sigmoid), ("lsep", None), ("warp", None)):
+    for loss, cost in (("pairwise", oracle.sigmoid), ("lsep", None), ("warp", None), ("ranknet", None)):
         parts, logits = step({"loss": loss, "unknown": unknown})
         signs = (AN if unknown == "absent" else KNOWN).tolist()
         if cost is None:
@@ -64,7 +66,7 @@ def test_the_pairs_one_by_one(unknown):
         assert parts["loss"].item() == pytest.approx(expected, rel=1e-5), loss
 
 
-@pytest.mark.parametrize("loss", ["pairwise", "lsep", "warp"])
+@pytest.mark.parametrize("loss", ["pairwise", "lsep", "warp", "ranknet"])
 def test_an_image_without_pairs_costs_nothing(loss):
     for dense in ([[0, 0, 0, 0]], [[1, 1, 1, 1]], [[1, 0, 0, 0]]):
         parts, _ = step({"loss": loss, "unknown": "ignore"}, torch.tensor(dense, dtype=torch.int8))
@@ -82,7 +84,7 @@ def test_positives_only_cannot_be_ranked_above_known_absents():
                 check_method("ranking", {"unknown": unknown}, Labels.from_signed(dense))
 
 
-@pytest.mark.parametrize("loss", ["pairwise", "lsep", "warp"])
+@pytest.mark.parametrize("loss", ["pairwise", "lsep", "warp", "ranknet"])
 def test_hidden_positives_rank_above_true_negatives(loss):
     features, truth, labels, _ = one_positive_problem()
     model = linear_model(features.shape[1], labels.shape[1])

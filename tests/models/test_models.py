@@ -13,8 +13,8 @@ from timm.models import _builder
 from torch import nn
 
 from trilabel.errors import TrilabelError
-from trilabel.models import HeadOnly, create_backbone, create_model
-from trilabel.models.heads import HEADS, GapHead
+from trilabel.models import HEADS, HeadOnly, create_backbone, create_model
+from trilabel.models.heads import GapHead
 
 
 @pytest.fixture(autouse=True)
@@ -58,19 +58,21 @@ def images(size, count=2):
 
 # ---- heads
 
+WITHOUT_MAPS = ("label-rnn",)
+
 
 @pytest.mark.parametrize("head", HEADS)
 def test_a_head_gives_the_same_logits_from_summary_and_classifier(head):
     model = create_model("tiny", head, 5).eval()
     batch = images(32)
     with torch.no_grad():
-        full = model(batch, maps=True)
+        full = model(batch, maps=head not in WITHOUT_MAPS)
         summary = model.head.summarise(model.backbone(batch))
         alone = HeadOnly(model.head)(summary)
         assert torch.equal(model(batch).logits, full.logits) and model(batch).maps is None
     assert torch.equal(alone.logits, full.logits) and torch.equal(alone.features, full.features)
-    assert full.logits.shape == (2, 5) and full.features.shape == (2, 128) and full.maps.shape == (2, 5, 4, 4)
-    assert alone.maps is None
+    assert full.logits.shape == (2, 5) and full.features.shape == (2, 128) and alone.maps is None
+    assert full.maps is None if head in WITHOUT_MAPS else full.maps.shape == (2, 5, 4, 4)
 
 
 def test_the_mean_of_the_gap_heads_maps_is_the_logit():
@@ -82,6 +84,12 @@ def test_the_mean_of_the_gap_heads_maps_is_the_logit():
     for y in range(5):
         for x in range(6):
             torch.testing.assert_close(maps[:, :, y, x], feature_map[:, :, y, x] @ weight.T + bias)
+
+
+@pytest.mark.parametrize("head", WITHOUT_MAPS)
+def test_a_head_without_maps_says_so(head):
+    with pytest.raises(TrilabelError, match=f"head {head} has no class maps: .*; use another head"):
+        create_model("tiny", head, 5)(images(32), maps=True)
 
 
 def test_maps_cannot_be_had_from_summaries():

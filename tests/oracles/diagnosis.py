@@ -3,6 +3,7 @@
 A step is (epoch, rows, logits, taken): rows numbers images, logits and taken (or None) are lists of rows of numbers.
 """
 
+import math
 from typing import Any
 
 from tests.oracles.losses import Matrix, softplus
@@ -19,7 +20,15 @@ def kind(label: int, truth: int) -> str:
 
 def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None) -> dict[str, Any]:
     """The numbers of one epoch, of all steps so far in this stage."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"probabilities": {}}
+    for name, value in (("known_present", 1), ("known_absent", -1), ("unknown", 0)):
+        bins = [0] * 20
+        for at, rows, logits, _ in steps:
+            for i, row in enumerate(rows):
+                for j, x in enumerate(logits[i]):
+                    if at == epoch and labels[row][j] == value:
+                        bins[min(19, int(20 / (1 + math.exp(-x))))] += 1
+        found["probabilities"][name] = bins
     scored = [
         (int(taken[i][j]), 0 if truth is None else int(truth[row][j]))
         for at, rows, _, taken in steps

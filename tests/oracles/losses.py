@@ -112,6 +112,18 @@ def warp(logits: Matrix, labels: Matrix, frozen: Matrix | None = None) -> float:
     return total / (len(logits) * len(logits[0]))
 
 
+def ranknet(logits: Matrix, labels: Matrix) -> float:
+    total = 0.0
+    for row, signs in zip(logits, labels, strict=True):
+        costs = []
+        for x_i, z_i in zip(row, signs, strict=True):
+            for x_j, z_j in zip(row, signs, strict=True):
+                if z_i > 0 and z_j < 0:
+                    costs.append(softplus(x_j - x_i))
+        total += sum(costs) / len(costs) if costs else 0.0
+    return total / len(logits)
+
+
 def ignore_unobserved_negatives(logits: Matrix, labels: Matrix, truth: Matrix) -> float:
     total = 0.0
     for row, signs, true_signs in zip(logits, labels, truth, strict=True):

@@ -4,7 +4,7 @@ from trilabel.losses._parts import unknown_as_absent, with_slope
 from trilabel.losses.assume_negative import assume_negative, weak_assume_negative
 from trilabel.losses.known import asymmetric, bce, focal, known_mean_bce, partial_bce, per_image_bce
 from trilabel.losses.large_loss import large_loss, large_unknown
-from trilabel.losses.ranking import lsep, pairwise_ranking, warp
+from trilabel.losses.ranking import lsep, pairwise_ranking, ranknet, warp
 from trilabel.losses.robust import hill, partial_asymmetric, splc
 from trilabel.losses.single_positive import expected_positive, ignore_unobserved_negatives, role
 
@@ -24,6 +24,7 @@ __all__ = [
     "partial_asymmetric",
     "partial_bce",
     "per_image_bce",
+    "ranknet",
     "role",
     "splc",
     "unknown_as_absent",

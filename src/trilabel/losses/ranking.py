@@ -1,7 +1,7 @@
 """Losses on pairs of labels of one image: a present label should score above the others.
 
-Throughout, `logits` (x) are B×C and `labels` B×C in +1 present, −1 absent, 0 unknown. No loss here makes its pairs one
-by one: time and memory grow with the classes, not with their square.
+Throughout, `logits` (x) are B×C and `labels` B×C in +1 present, −1 absent, 0 unknown. No loss here but `ranknet` makes
+its pairs one by one: time and memory grow with the classes, not with their square.
 """
 
 import torch
@@ -12,6 +12,7 @@ from trilabel.losses._parts import signs, widen, with_slope
 
 # A sum over all pairs of thousands of classes must be finite in float32 too, so logits end earlier here than elsewhere.
 _LARGEST_IN_PAIRS = 1e20
+_PAIRS_AT_ONCE = 2**22
 
 
 def pairwise_ranking(logits: Tensor, labels: Tensor) -> Tensor:
@@ -53,6 +54,35 @@ def lsep(logits: Tensor, labels: Tensor) -> Tensor:
         slope = absent.softmax(1).nan_to_num_().sub_(present.softmax(1).nan_to_num_())
         slope.mul_(torch.sigmoid(gap).div_(len(gap)).unsqueeze(1))
     return with_slope(logits, value, slope)
+
+
+def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean over images of the mean over pairs of present i, absent j of log(1 + exp(x_j − x_i)) (Zhang 2016).
+
+    Unknown labels take no part; an image without present or without absent labels adds 0. That sum does not fall
+    apart, so time grows with the square of the classes; memory does not.
+
+    >>> ranknet(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
+    tensor(0.0486)
+    """
+    sign = signs(logits, labels)
+    with torch.no_grad():
+        wide = widen(logits).clamp_(-_LARGEST_IN_PAIRS, _LARGEST_IN_PAIRS)
+        present, absent = sign.clamp(min=0), sign.clamp(max=0).neg_()
+        weight = (present.sum(1) * absent.sum(1)).clamp_(min=1).mul_(len(wide)).reciprocal_()
+        value, slope = torch.zeros_like(weight), torch.zeros_like(wide)
+        # How many are present only the device knows, so every class takes its turn, some at a time.
+        some = max(1, _PAIRS_AT_ONCE // wide.numel())
+        for start in range(0, wide.shape[1], some):
+            here = slice(start, start + some)
+            gap = wide.unsqueeze(1) - wide[:, here].unsqueeze(2)
+            pair = present[:, here].unsqueeze(2) * absent.unsqueeze(1)
+            value.sub_(F.logsigmoid(-gap).mul_(pair).sum((1, 2)))
+            wrong = gap.sigmoid_().mul_(pair)
+            slope[:, here].sub_(wrong.sum(2))
+            slope.add_(wrong.sum(1))
+        slope.mul_(weight.unsqueeze(1))
+    return with_slope(logits, value.mul_(weight).sum(), slope)
 
 
 def _nowhere_but(chosen: Tensor, scores: Tensor) -> Tensor:

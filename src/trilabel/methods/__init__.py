@@ -11,12 +11,16 @@ from trilabel.methods.asymmetric import Asymmetric, Focal
 from trilabel.methods.base import Batch, Method, OverProcesses
 from trilabel.methods.checks import one_sided
 from trilabel.methods.expected_positive import ExpectedPositive
+from trilabel.methods.imcl import Imcl
 from trilabel.methods.known_only import KnownOnly
+from trilabel.methods.label_rnn import LabelRnn
 from trilabel.methods.large_loss import LargeLoss
+from trilabel.methods.latent_noise import LatentNoise
 from trilabel.methods.ranking import Ranking
 from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
 from trilabel.methods.selective import Selective
+from trilabel.methods.self_training import SelfTraining
 
 __all__ = ["METHODS", "Batch", "Method", "OverProcesses", "check_method", "choose_method", "create_method"]
 
@@ -31,7 +35,11 @@ METHODS: dict[str, type[Method]] = {
     "hill": Hill,
     "splc": Splc,
     "selective": Selective,
+    "self-training": SelfTraining,
     "ranking": Ranking,
+    "imcl": Imcl,
+    "latent-noise": LatentNoise,
+    "label-rnn": LabelRnn,
 }
 
 

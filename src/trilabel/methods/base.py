@@ -1,13 +1,14 @@
 """The contract between a method and the training loop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from trilabel.config import NoSettings
+from trilabel.label_graph import LabelGraph
 from trilabel.labels import Labels
 
 
@@ -16,7 +17,7 @@ class Batch(NamedTuple):
 
     images: Tensor  # B×3×S×S, the weak view (or B×D features in the linear stage)
     strong: Tensor | None  # B×3×S×S, the strong view, for methods with views = 2
-    labels: Tensor  # B×C int8: +1 present, −1 absent, 0 unknown
+    labels: Tensor  # B×C int8: +1 present, −1 absent, 0 unknown; relabelling has filled in some
     rows: Tensor  # B: row of each image in the labels that the method was made with; none twice
     epoch: int  # counts from 1 in each stage
     lr: float = 1e-3  # the model's learning rate at this step
@@ -25,11 +26,6 @@ class Batch(NamedTuple):
 
 # (tensor, "sum" or "max") -> the same over all processes
 OverProcesses = Callable[[Tensor, Literal["sum", "max"]], Tensor]
-
-
-@dataclass(frozen=True)
-class NoSettings:
-    """For a method that has none."""
 
 
 class Method(nn.Module):
@@ -44,7 +40,8 @@ class Method(nn.Module):
     summary: ClassVar[str]  # one line for `trilabel methods`
     suits: ClassVar[str]  # the label situations it is for
     cost: ClassVar[str] = "as plain BCE"
-    views: ClassVar[int] = 1  # 2: also a strongly augmented view
+    views: int = 1  # 2: also a strongly augmented view
+    heads: ClassVar[tuple[str, ...]] = ()  # the heads that it works with; none named: all
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         """`labels` are those of the training images: sizes, counts and co-occurrence may be read off them.
@@ -66,9 +63,8 @@ class Method(nn.Module):
         own = list(self.parameters())
         return [(own, 1.0)] if own else []
 
-    def start_epoch(self, epoch: int, score_training_set: Callable[[], Tensor]) -> dict[str, float]:
-        """Called before each epoch; `score_training_set()` gives N×C logits on the CPU. Returns numbers for the log."""
-        return {}
+    def start_epoch(self, epoch: int) -> None:
+        """Called before each epoch."""
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """{"loss": scalar to minimise, "logits": B×C of the batch without gradient, …}. Nothing waits for the device.
@@ -89,6 +85,10 @@ class Method(nn.Module):
 
     def weak_labels(self) -> sp.csr_array | None:
         """Labels that the method gave to unknown ones for good, N×C of +1/−1; None where it is not of that kind."""
+        return None
+
+    def label_graph(self) -> LabelGraph | None:
+        """What it learned of how labels go together; None where it is not of that kind."""
         return None
 
 

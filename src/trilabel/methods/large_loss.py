@@ -7,18 +7,16 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from trilabel import losses
+from trilabel import bits, losses
+from trilabel.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.losses.large_loss import as_scored, large_count, large_unknown
 from trilabel.methods.base import Batch, Method, OverProcesses
 from trilabel.methods.checks import require_presents
-
-_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class LargeLoss(Method):
         super().__init__(settings, labels, features, validation)
         self.classes = labels.shape[1]
         for_good = settings.mode == "correct-for-good"
-        bits = torch.zeros(len(labels), -(-self.classes // 8), dtype=torch.uint8) if for_good else None
-        self.register_buffer("weak", bits)
+        self.register_buffer("weak", bits.empty(*labels.shape) if for_good else None)
         if settings.start is not None and settings.delta > 0:
             last = math.ceil(settings.start / settings.delta)
             self.notes = (f"large-loss: from epoch {last} on the threshold is 0 or less: every unknown label changes",)
@@ -97,27 +94,12 @@ class LargeLoss(Method):
     def share(self, over_processes: OverProcesses) -> None:
         """A label that one process took for present is so for all."""
         if self.weak is not None:
-            for part in torch.split(self.weak, _ROWS_AT_ONCE):
+            for part in torch.split(self.weak, ROWS_AT_ONCE):
                 part.copy_(packed(over_processes(unpacked(part, self.classes).to(torch.uint8), "max")))
 
     def weak_labels(self) -> sp.csr_array | None:
         """Of correct-for-good: what it took for present."""
         if self.weak is None:
             return None
-        parts = [unpacked(part, self.classes).cpu().numpy() for part in torch.split(self.weak, _ROWS_AT_ONCE)]
+        parts = [unpacked(part, self.classes).cpu().numpy() for part in torch.split(self.weak, ROWS_AT_ONCE)]
         return sp.vstack([sp.csr_array(part.astype(np.int8)) for part in parts], format="csr")
-
-
-def packed(mask: Tensor) -> Tensor:
-    """B×C of 0/1 -> B×⌈C/8⌉ uint8, a bit each."""
-    whole = F.pad(mask.to(torch.uint8), (0, -mask.shape[1] % 8)).view(len(mask), -1, 8)
-    return (whole << _bits(mask.device)).sum(2, dtype=torch.uint8)
-
-
-def unpacked(bits: Tensor, classes: int) -> Tensor:
-    """What `packed` packed, B×C bool."""
-    return ((bits[:, :, None] >> _bits(bits.device)) & 1).bool().flatten(1)[:, :classes]
-
-
-def _bits(device: torch.device) -> Tensor:
-    return torch.arange(8, dtype=torch.uint8, device=device)

@@ -1,4 +1,4 @@
-"""Ranking losses: every present label should score higher than every absent one (Gong 2014, Li 2017, Cole 2021)."""
+"""Ranking losses: every present label should score higher than every absent one."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,9 +16,10 @@ from trilabel.methods.checks import require_both, require_presents
 class RankingSettings:
     """Which ranking loss, and who is ranked below the presents."""
 
-    loss: Literal["pairwise", "lsep", "warp"] = "pairwise"
+    loss: Literal["pairwise", "lsep", "warp", "ranknet"] = "pairwise"
     """pairwise: hinge on probabilities (PR of Cole 2021). lsep: smooth, on logits (Li 2017). warp: hinge on logits,
-    weighted by the rank (Gong 2014)."""
+    weighted by the rank (Gong 2014; with --head embedding WSABIE). ranknet: mean of all pairs, smooth, on logits (Zhang
+    2016; with --head embedding, layers=2 and word vectors Fast0Tag)."""
     unknown: Literal["absent", "ignore"] = "absent"
     """Whether an unknown label ranks below the presents as an absent one does, or takes no part."""
 
@@ -31,7 +32,7 @@ class Ranking(PureLoss):
 
     Settings = RankingSettings
     settings: RankingSettings
-    summary = "presents rank above absents in every image: pairwise hinge (PR), LSEP or WARP"
+    summary = "presents rank above absents in every image: pairwise hinge (PR), LSEP, WARP or RankNet"
     suits = "presents known; with unknown=ignore presents and absents known"
 
     @classmethod
@@ -55,3 +56,5 @@ class Ranking(PureLoss):
                 return losses.lsep(logits, labels)
             case "warp":
                 return losses.warp(logits, labels)
+            case "ranknet":
+                return losses.ranknet(logits, labels)

@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,11 +86,10 @@ class Role(Method):
         own = list(self.parameters())
         return [(own, self.settings.lr_scale)] if own else []
 
-    def start_epoch(self, epoch: int, score_training_set: Callable[[], Tensor]) -> dict[str, float]:
+    def start_epoch(self, epoch: int) -> None:
         """A new stage has a new optimiser, and takes over the estimates of the one before ("LinearInit")."""
         if epoch == 1 and self.table is not None:
             self.table.forget()
-        return {}
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass, the loss of classifier and estimates, and a step of the batch's rows of the table."""

@@ -1,6 +1,5 @@
 """Class-aware selective loss (CSL, Ben-Baruch 2022), a baseline of Wang 2023."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +84,9 @@ class Selective(Method):
         loss = asymmetric_with(logits, labels, counted, *focus, chosen.clip)
         return {"loss": loss, "logits": logits.detach(), "taken": labels.masked_fill(counted, -1)}
 
-    def start_epoch(self, epoch: int, score_training_set: Callable[[], Tensor]) -> dict[str, float]:
+    def start_epoch(self, epoch: int) -> None:
         """What counts is the last epoch of the rehearsal."""
         self.seen.zero_()
-        return {}
 
     def end_rehearsal(self, over_processes: OverProcesses) -> None:
         """The mean probability of a class over the training images is how common it is."""

@@ -1,14 +1,33 @@
-"""Models: a backbone, a head on it, and what they give."""
+"""Models: a backbone, a head on it, perhaps a graph between the scores, and what they give."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from trilabel.config import Config, settings_of
 from trilabel.errors import TrilabelError
-from trilabel.models.backbone import Backbone, create_backbone
-from trilabel.models.heads import HEADS, Head
+from trilabel.labels import Labels
+from trilabel.models.backbone import Backbone, create_backbone, load_from_run
+from trilabel.models.embedding import EmbeddingHead
+from trilabel.models.gcn import GcnHead
+from trilabel.models.gnn import LabelGnn
+from trilabel.models.heads import GapHead, Head, SaliencyHead, WeldonHead
+from trilabel.models.label_rnn import LabelRnnHead
+from trilabel.models.latent_noise import LatentNoiseHead
 
-__all__ = ["HEADS", "Backbone", "Classifier", "HeadOnly", "Output", "create_backbone", "create_model"]
+__all__ = ["GRAPHS", "HEADS", "Backbone", "Classifier", "HeadOnly", "Output", "create_backbone", "create_model"]
+
+HEADS: dict[str, type[Head]] = {
+    "gap": GapHead,
+    "weldon": WeldonHead,
+    "saliency": SaliencyHead,
+    "embedding": EmbeddingHead,
+    "gcn": GcnHead,
+    "latent-noise": LatentNoiseHead,
+    "label-rnn": LabelRnnHead,
+}
+GRAPHS: dict[str, type[LabelGnn]] = {"gnn": LabelGnn}
 
 
 class Output(NamedTuple):
@@ -27,11 +46,15 @@ class Classifier(nn.Module):
         self.backbone = backbone
         self.head = head
 
+    def summarise(self, images: Tensor) -> Tensor:
+        """B×3×S×S normalised images -> what the head needs of them."""
+        return self.head.summarise(self.backbone(images))
+
     def forward(self, images: Tensor, maps: bool = False) -> Output:
         """B×3×S×S normalised images -> Output."""
         feature_map = self.backbone(images)
         summary = self.head.summarise(feature_map)
-        return Output(self.head(summary), _pooled(summary), self.head.maps(feature_map) if maps else None)
+        return Output(self.head(summary), pooled(summary), self.head.maps(feature_map) if maps else None)
 
 
 class HeadOnly(nn.Module):
@@ -41,22 +64,104 @@ class HeadOnly(nn.Module):
         super().__init__()
         self.head = head
 
+    def summarise(self, summary: Tensor) -> Tensor:
+        """Nothing is left to do."""
+        return summary
+
     def forward(self, summary: Tensor, maps: bool = False) -> Output:
         """Summaries (B×D for the gap head) -> Output."""
-        if maps:
+        if maps and summary.ndim == 2:
             raise TrilabelError("a method that needs class maps cannot be trained on features computed once; fine-tune")
-        return Output(self.head(summary), _pooled(summary))
+        return Output(self.head(summary), pooled(summary), self.head.maps(summary) if maps else None)
 
 
-def _pooled(summary: Tensor) -> Tensor:
+class WithGraph(Head):
+    """A head whose scores go through a graph of the classes; its class maps are those of the head alone."""
+
+    def __init__(self, head: Head, graph: nn.Module) -> None:
+        nn.Module.__init__(self)
+        self.head = head
+        self.graph = graph
+
+    def summarise(self, feature_map: Tensor) -> Tensor:
+        """What the head needs."""
+        return self.head.summarise(feature_map)
+
+    def forward(self, summary: Tensor) -> Tensor:
+        """A summary -> B×C logits."""
+        logits: Tensor = self.graph(self.head(summary))
+        return logits
+
+    def maps(self, feature_map: Tensor) -> Tensor:
+        """The head's."""
+        return self.head.maps(feature_map)
+
+
+def pooled(summary: Tensor) -> Tensor:
+    """B×D features of a summary, which may be a map."""
     return summary if summary.ndim == 2 else summary.mean((2, 3))
 
 
 def create_model(
-    backbone: str, head: str, classes: int, weights: str | None = None, image_size: int | None = None
+    backbone: str,
+    head: str,
+    classes: int,
+    weights: str | None = None,
+    image_size: int | None = None,
+    *,
+    head_settings: Mapping[str, Any] | None = None,
+    graph: str = "none",
+    graph_settings: Mapping[str, Any] | None = None,
+    labels: Labels | None = None,
 ) -> Classifier:
-    """A classifier by the names of its parts (see `create_backbone` and HEADS)."""
-    if head not in HEADS:
-        raise TrilabelError(f"no head named {head!r}; there are: {', '.join(HEADS)}")
+    """A classifier by the names of its parts (see `create_backbone`, HEADS and GRAPHS).
+
+    labels: of the training images, for heads that read something off them; None where weights will be loaded.
+    """
+    chosen = check_head(head, head_settings or {})
+    chosen_graph = check_graph(graph, graph_settings or {})
     trunk = create_backbone(backbone, weights, image_size)
-    return Classifier(trunk, HEADS[head](trunk.features, classes))
+    made = HEADS[head](trunk.features, classes, chosen, labels)
+    return Classifier(trunk, made if chosen_graph is None else WithGraph(made, GRAPHS[graph](classes, chosen_graph)))
+
+
+def model_of(
+    config: Config,
+    classes: int,
+    image_size: int | None = None,
+    weights: str | None = None,
+    labels: Labels | None = None,
+) -> Classifier:
+    """The classifier that a configuration names; its weights are given apart, since a run has its own."""
+    model = create_model(
+        config.backbone,
+        config.head,
+        classes,
+        weights,
+        image_size,
+        head_settings=config.head_settings,
+        graph=config.graph,
+        graph_settings=config.graph_settings,
+        labels=labels,
+    )
+    if config.keep_head and weights is not None:
+        load_from_run(model.head, weights, "model.head.", f"a {config.head} head of {classes} classes")
+    return model
+
+
+def check_head(name: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of a head; a name or setting that there is not is an error."""
+    if name not in HEADS:
+        raise TrilabelError(f"no head named {name!r}; there are: {', '.join(HEADS)}")
+    return settings_of(HEADS[name].Settings, settings, name, "head")
+
+
+def check_graph(name: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of a graph, None for none; a name or setting that there is not is an error."""
+    if name != "none" and name not in GRAPHS:
+        raise TrilabelError(f"no graph named {name!r}; there are: none, {', '.join(GRAPHS)}")
+    if name == "none":
+        if settings:
+            raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none")
+        return None
+    return settings_of(GRAPHS[name].Settings, settings, name, "graph")

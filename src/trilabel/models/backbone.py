@@ -46,9 +46,9 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
         downloads timm's own; None starts at random.
     image_size: pixels a side; None takes what the weights were trained at.
     """
-    if weights is not None and all((Path(weights) / part).is_file() for part in ("config.json", "best.safetensors")):
+    if weights is not None and is_run(weights):
         backbone = create_backbone(name, None, image_size)
-        _load_from_run(backbone, name, Path(weights) / "best.safetensors")
+        load_from_run(backbone, weights, "model.backbone.", f"backbone {name!r}")
         return backbone
     if name == "tiny":
         if weights is not None:
@@ -74,17 +74,24 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     return Backbone(network, int(network.num_features), size, tuple(wants["mean"]), tuple(wants["std"]))
 
 
-def _load_from_run(backbone: Backbone, name: str, best: Path) -> None:
-    start, complaint = "model.backbone.", f"{best}: the weights of this run do not fit backbone {name!r}"
+def is_run(weights: str) -> bool:
+    """Whether this names the folder of a run, rather than a file of weights."""
+    return all((Path(weights) / part).is_file() for part in ("config.json", "best.safetensors"))
+
+
+def load_from_run(module: nn.Module, run: str, start: str, what: str) -> None:
+    """Loads a part of a run's best model, whose tensors have names that begin with `start`, into `module`."""
+    best = Path(run) / "best.safetensors"
+    complaint = f"{best}: the weights of this run do not fit {what}"
     try:
         found = {key.removeprefix(start): value for key, value in load_file(best).items() if key.startswith(start)}
     except SafetensorError as error:
         raise TrilabelError(f"{complaint} ({error})") from error
-    shapes, wanted = ({key: value.shape for key, value in part.items()} for part in (found, backbone.state_dict()))
+    shapes, wanted = ({key: value.shape for key, value in part.items()} for part in (found, module.state_dict()))
     strays = sorted(key for key in shapes.keys() | wanted.keys() if shapes.get(key) != wanted.get(key))
     if strays:  # torch would name them all, in thousands of characters
         raise TrilabelError(f"{complaint} ({len(strays)} parts differ, e.g. {strays[0]!r})")
-    backbone.load_state_dict(found)
+    module.load_state_dict(found)
 
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:

@@ -1,0 +1,27 @@
+"""A yes or no for every label of every image, a bit each: what is remembered of millions of labels must be small."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROWS_AT_ONCE = 10_000  # all rows unpacked at once would take eight times their memory
+
+
+def empty(rows: int, classes: int) -> Tensor:
+    """All no: rows × ⌈classes/8⌉ uint8."""
+    return torch.zeros(rows, -(-classes // 8), dtype=torch.uint8)
+
+
+def packed(mask: Tensor) -> Tensor:
+    """B×C of 0/1 -> B×⌈C/8⌉ uint8, a bit each."""
+    whole = F.pad(mask.to(torch.uint8), (0, -mask.shape[1] % 8)).view(len(mask), -1, 8)
+    return (whole << _places(mask.device)).sum(2, dtype=torch.uint8)
+
+
+def unpacked(bits: Tensor, classes: int) -> Tensor:
+    """What `packed` packed, B×C bool."""
+    return ((bits[:, :, None] >> _places(bits.device)) & 1).bool().flatten(1)[:, :classes]
+
+
+def _places(device: torch.device) -> Tensor:
+    return torch.arange(8, dtype=torch.uint8, device=device)

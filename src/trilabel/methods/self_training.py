@@ -1,0 +1,100 @@
+"""Self-training by consistency (Wang 2023): what a model says of an image it should say of a distorted one too."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import note_one_sided, require_both
+from trilabel.models import Output
+from trilabel.models.heads import saliency_logits
+
+
+@dataclass(frozen=True)
+class SelfTrainingSettings:
+    """Goes with --head saliency for the full method; with --head gap it is consistency without saliency."""
+
+    threshold: float = 0.6
+    """An unknown label counts as present from this probability on, as absent from 1 − threshold down."""
+    pseudo: Literal["strong-view", "same-view", "off"] = "strong-view"
+    """What pseudo-labels of the weak view are learned on: a strong view, the weak view itself (no strong view is made),
+    or nothing: then only known labels are learned, on both views."""
+    labelled_by: Literal["head", "gap", "saliency"] = "head"
+    """Whose scores make pseudo-labels: the head's own, or those of averaged class maps without or with saliency."""
+    learned_by: Literal["head", "gap"] = "head"
+    """Whose scores learn from pseudo-labels: the head's own, or those of averaged class maps."""
+    normalise: Literal["image", "batch"] = "image"
+    """Mean over each image's labels, then over images; or over the batch's (BN-BCE)."""
+
+
+class SelfTraining(Method):
+    """Known labels on both views, and pseudo-labels from the weak view on the strong one.
+
+    On features computed once there are no views: there both are the same.
+    """
+
+    Settings = SelfTrainingSettings
+    settings: SelfTrainingSettings
+    summary = "confident predictions on an image label its strongly augmented view; with --head saliency"
+    suits = "presents and absents known"
+    cost = "two to three times plain BCE: two views of each image"
+
+    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.views = 1 if settings.pseudo == "same-view" else 2
+        self.notes = note_one_sided("self-training", labels)
+
+    @classmethod
+    def check(cls, settings: SelfTrainingSettings, labels: Labels) -> None:
+        """Needs both presents and absents."""
+        require_both("self-training", labels)
+        if not 0.5 < settings.threshold <= 1:
+            raise TrilabelError(
+                f"self-training: threshold is a probability above 0.5, up to 1, not {settings.threshold}; give 0.6"
+            )
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass over both views, the loss of known labels and that of pseudo-labels."""
+        chosen, images = self.settings, batch.images
+        two = batch.strong is not None
+        seen = images if batch.strong is None else torch.cat((images, batch.strong))
+        output: Output = model(seen, maps=chosen.labelled_by != "head" or chosen.learned_by != "head")
+        known = torch.cat((batch.labels, batch.labels)) if two else batch.labels
+        supervised = self._loss(output.logits, known)
+        with torch.no_grad():
+            weak = _scores(output, chosen.labelled_by)[: len(images)]
+            pseudo = pseudo_labels(weak, batch.labels, chosen.threshold)
+        parts = {"known": supervised.detach()}
+        if chosen.pseudo == "off":
+            pseudo.zero_()
+            loss = supervised
+        else:
+            learned = _scores(output, chosen.learned_by)[-len(images) :]
+            unsupervised = self._loss(learned, pseudo)
+            parts["pseudo"] = unsupervised.detach()
+            loss = supervised + unsupervised
+        logits = output.logits[: len(images)].detach()
+        return {"loss": loss, "logits": logits, "taken": batch.labels + pseudo, **parts}
+
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        mean = losses.per_image_bce if self.settings.normalise == "image" else losses.known_mean_bce
+        return mean(logits, labels)
+
+
+def pseudo_labels(logits: Tensor, labels: Tensor, threshold: float) -> Tensor:
+    """B×C of +1/−1 where a label is unknown and its probability at least `threshold`, or at most 1 − it; else 0."""
+    probability = torch.sigmoid(logits.float())
+    sign = (probability >= threshold).to(labels.dtype) - (1 - probability >= threshold).to(labels.dtype)
+    return torch.where(labels == 0, sign, 0)
+
+
+def _scores(output: Output, by: str) -> Tensor:
+    """B×C logits of the head, or of its class maps."""
+    if by == "head" or output.maps is None:
+        return output.logits
+    return output.maps.mean((2, 3)) if by == "gap" else saliency_logits(output.maps)

@@ -1,0 +1,218 @@
+"""Curriculum labelling (Durand 2019, section 3.3): between epochs the model fills in the unknown labels it finds easy.
+
+What it fills in are weak labels: kept apart from the known ones, which never change, and chosen anew each time.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trilabel import bits
+from trilabel.bits import ROWS_AT_ONCE, packed, unpacked
+from trilabel.config import settings_of
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods import OverProcesses
+
+# What each strategy finds easy, and the threshold that Durand 2019 gives it.
+STRATEGIES: dict[str, tuple[str, float | None]] = {
+    "score": ("[a] scores (logits) of at least the threshold, or at most its negative", 2.0),
+    "proportion": ("[b] the threshold's share of a batch's unknown labels, those with the largest |score|", 0.8),
+    "positive": ("[c] scores of at least the threshold: presents only", 5.0),
+    "ensemble": ("[d] as score, with the mean score of this model and those of other runs (relabel.runs)", 2.0),
+    "uncertainty": ("[e] scores whose variance is at most the threshold when features are dropped at random", 0.3),
+    "all": ("every label at once, by the sign of its score (2 steps)", None),
+}
+
+
+@dataclass(frozen=True)
+class RelabelSettings:
+    """When, and how easy a label must be."""
+
+    epochs: tuple[int, ...] | None = None
+    """Before which epochs of a stage; none: half-way and at three quarters (10 and 15 of 20)."""
+    threshold: float | None = None
+    """What counts as easy; none: as published (2, 0.8, 5, 2 and 0.3, in the order of the strategies)."""
+    passes: int = 10
+    """Of uncertainty: passes with features dropped at random."""
+    dropout: float = 0.5
+    """Of uncertainty: the share of features that a pass drops."""
+    runs: tuple[str, ...] = ()
+    """Of ensemble: folders of finished runs on the same classes and image size."""
+
+
+class Relabelling(nn.Module):
+    """The weak labels of all training images, a bit for present and one for absent, and how they are chosen."""
+
+    present: Tensor  # N×⌈C/8⌉
+    absent: Tensor
+
+    def __init__(self, strategy: str, settings: Mapping[str, Any], labels: Labels) -> None:
+        super().__init__()
+        self.strategy = strategy
+        self.settings = check_relabel(strategy, settings)
+        self.labels = labels
+        given = self.settings.threshold
+        self.threshold = STRATEGIES[strategy][1] if given is None else given
+        self.register_buffer("present", bits.empty(*labels.shape))
+        self.register_buffer("absent", bits.empty(*labels.shape))
+
+    def due(self, epoch: int, epochs: int) -> bool:
+        """Whether to choose anew before this epoch of a stage of so many."""
+        return epoch in (relabel_epochs(epochs) if self.settings.epochs is None else self.settings.epochs)
+
+    def scores(self, model: nn.Module, images: Tensor) -> Tensor:
+        """S×B×C logits of a batch: one set, or with uncertainty one for each pass."""
+        summary = model.summarise(images)  # type: ignore[operator]
+        head: Any = model.head
+        if self.strategy != "uncertainty":
+            return torch.stack([head(summary)])
+        # Of a map whole channels: dropping single cells would hardly change what is pooled.
+        drop = F.dropout if summary.ndim == 2 else F.dropout2d
+        passes = [head(drop(summary, self.settings.dropout, training=True)) for _ in range(self.settings.passes)]
+        return torch.stack(passes)
+
+    def fill(self, labels: Tensor, rows: Tensor) -> Tensor:
+        """B×C labels of these rows with the weak ones in the place of unknown ones."""
+        classes = labels.shape[1]
+        present, absent = (unpacked(plane[rows], classes).to(labels.dtype) for plane in (self.present, self.absent))
+        return torch.where(labels == 0, present - absent, labels)
+
+    def forget(self) -> None:
+        """No weak label is left."""
+        self.present.zero_()
+        self.absent.zero_()
+
+    def choose(self, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
+        """Keeps the easy ones of a batch: S×B×C logits, B×C known labels, B rows."""
+        weak = easy(self.strategy, self.threshold, scores, labels)
+        self.present[rows], self.absent[rows] = packed(weak > 0), packed(weak < 0)
+
+    def share(self, over_processes: OverProcesses) -> None:
+        """Brings together what the processes chose, each for its own images; the others were forgotten before."""
+        for plane in (self.present, self.absent):
+            plane.copy_(over_processes(plane, "sum"))
+
+    def summary(self, truth: Labels | None) -> dict[str, Any]:
+        """How many labels there are to learn from now and, against the truth, how right the weak ones are (table 2).
+
+        The true-positive rate is over the weakly labelled that are in truth present, the true-negative rate over
+        those in truth absent, the accuracy over both.
+        """
+        counts = np.zeros((2, 3), np.int64)  # weak absent, weak present × in truth absent, unknown, present
+        for start in range(0, len(self.labels), ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + ROWS_AT_ONCE, len(self.labels)))
+            chosen = self._weak(rows)
+            against = torch.zeros_like(chosen) if truth is None else truth.rows(rows)
+            places = (3 * (chosen > 0) + against + 1)[chosen != 0]
+            counts += torch.bincount(places, minlength=6).view(2, 3).numpy()
+        (right_absent, _, missed), (wrong, _, right_present) = counts.tolist()
+        found: dict[str, Any] = {"present": int(counts[1].sum()), "absent": int(counts[0].sum())}
+        found["used_share"] = self.labels.known_share + int(counts.sum()) / max(1, math.prod(self.labels.shape))
+        if truth is not None:
+            found["true_positive_rate"] = _share(right_present, right_present + missed)
+            found["true_negative_rate"] = _share(right_absent, right_absent + wrong)
+            found["accuracy"] = _share(right_present + right_absent, right_present + right_absent + missed + wrong)
+        return found
+
+    def weak_labels(self) -> sp.csr_array:
+        """N×C of +1/−1."""
+        chunks = np.array_split(np.arange(len(self.labels)), -(-len(self.labels) // ROWS_AT_ONCE))
+        return sp.vstack([sp.csr_array(self._weak(rows).numpy()) for rows in chunks], format="csr")
+
+    def _weak(self, rows: np.ndarray[Any, Any]) -> Tensor:
+        """The weak labels of these rows on the CPU, B×C int8."""
+        planes = (plane[rows[0] : rows[-1] + 1].cpu() for plane in (self.present, self.absent))
+        present, absent = (unpacked(plane, self.labels.shape[1]).to(torch.int8) for plane in planes)
+        return present - absent
+
+
+def easy(strategy: str, threshold: float | None, scores: Tensor, labels: Tensor) -> Tensor:
+    """B×C of +1/−1 where an unknown label is easy and 0 elsewhere, from S×B×C logits of S passes or models."""
+    mean, limit = scores.float().mean(0), threshold or 0.0
+    match strategy:
+        case "score" | "ensemble":
+            chosen = mean.abs() >= limit
+        case "proportion":
+            chosen = _largest(mean.abs(), labels == 0, limit)
+        case "positive":
+            chosen = mean >= limit
+        case "uncertainty":
+            chosen = scores.float().var(0, correction=0) <= limit
+        case "all":
+            chosen = torch.ones_like(labels, dtype=torch.bool)
+        case _:
+            raise TrilabelError(f"no relabelling named {strategy!r}; there are: none, {', '.join(STRATEGIES)}")
+    sign = (mean > 0).to(torch.int8) - (mean < 0).to(torch.int8)  # 0 for a score of 0 or NaN: it says nothing
+    return torch.where(chosen & (labels == 0), sign, 0)
+
+
+def _largest(sizes: Tensor, among: Tensor, share: float) -> Tensor:
+    """Which of the entries `among` all are in the given share of the largest; of equal ones the first."""
+    order = torch.where(among, sizes, -1.0).flatten().argsort(descending=True, stable=True)
+    count = round(share * int(among.sum()))
+    chosen = torch.zeros_like(among).flatten()
+    chosen[order[:count]] = True
+    return chosen.view_as(among)
+
+
+def describe(summary: Mapping[str, Any], known_share: float, epoch: int) -> str:
+    """One line on a relabelling for a person."""
+    added = f"{summary['present']:,} presents and {summary['absent']:,} absents"
+    words = f"relabelled before epoch {epoch}: {added} added, {summary['used_share']:.1%} of labels used now"
+    words += f" ({known_share:.1%} known)"
+    rates = {"true_positive_rate": "presents", "true_negative_rate": "absents"}
+    right = [f"{summary[name]:.1%} of {what}" for name, what in rates.items() if summary.get(name) is not None]
+    return f"{words}; right among them: {', '.join(right)}" if right else words
+
+
+def relabel_epochs(epochs: int) -> tuple[int, ...]:
+    """Half-way and at three quarters of a stage: 10 and 15 of 20."""
+    return tuple(sorted({max(1, epochs // 2), max(1, 3 * epochs // 4)}))
+
+
+def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[int] = ()) -> RelabelSettings:
+    """The settings of relabelling; refuses what makes no sense. `stages` are the epochs of each stage, if known."""
+    if strategy not in STRATEGIES:
+        raise TrilabelError(f"no relabelling named {strategy!r}; there are: none, {', '.join(STRATEGIES)}")
+    chosen: RelabelSettings = settings_of(RelabelSettings, settings, strategy, "relabelling")
+    _check_threshold(strategy, chosen.threshold)
+    if chosen.passes < 2:
+        raise TrilabelError(f"relabelling: passes is 2 or more, or nothing varies, not {chosen.passes}")
+    if not 0 < chosen.dropout < 1:
+        raise TrilabelError(f"relabelling: dropout is a share of features, above 0 and below 1, not {chosen.dropout}")
+    if (strategy == "ensemble") != bool(chosen.runs):
+        raise TrilabelError(
+            "relabelling by ensemble takes the mean with other runs: name them with relabel.runs=RUN,RUN"
+            if not chosen.runs
+            else f"relabel.runs goes with ensemble, not with {strategy}"
+        )
+    if chosen.epochs is not None:
+        if not chosen.epochs or min(chosen.epochs) < 1:
+            raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
+        if stages and min(chosen.epochs) > max(stages):
+            raise TrilabelError(
+                f"relabelling before epoch {min(chosen.epochs)} never happens in {max(stages)} epochs; "
+                "name an earlier one with relabel.epochs"
+            )
+    return chosen
+
+
+def _check_threshold(strategy: str, threshold: float | None) -> None:
+    if threshold is None:
+        return
+    highest = 1 if strategy == "proportion" else math.inf
+    if strategy == "all" or not 0 <= threshold <= highest:
+        what = "has no threshold" if strategy == "all" else f"has a threshold from 0 to {highest:g}"
+        raise TrilabelError(f"relabelling by {strategy} {what}, not {threshold}")
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,53 @@
+"""How sure a model is of presents, absents and unknown labels: histograms of its probabilities after an epoch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from trilabel.report.plots import COLOURS
+
+_PANELS = {"probabilities": "Training images", "val_probabilities": "Validation images"}
+_WORDS = {"known_present": "known present", "known_absent": "known absent", "unknown": "unknown"}
+_COLOURS = {"known_present": 0, "present": 0, "known_absent": 1, "absent": 1, "unknown": 6}
+_FLOOR = 0.7  # a little below one label, where a logarithmic scale must end
+
+
+def has_some(record: Mapping[str, Any]) -> bool:
+    """Whether an epoch's record has anything to draw."""
+    return any(record.get(name) for name in _PANELS)
+
+
+def histograms(record: Mapping[str, Any]) -> Figure:
+    """Counts of labels by probability, in equal bins over [0, 1]; of presents the legend says how many are missed.
+
+    Counts are on a logarithmic scale: unknown labels outnumber known ones by orders of magnitude.
+    """
+    there = {name: title for name, title in _PANELS.items() if record.get(name)}
+    figure = Figure(figsize=(0.4 + 4.8 * len(there), 3.6), layout="constrained")
+    for axes, (name, title) in zip(figure.subplots(1, len(there), squeeze=False)[0], there.items(), strict=True):
+        for kind, counts in record[name].items():
+            edges, colour = np.linspace(0, 1, len(counts) + 1), COLOURS[_COLOURS[kind]]
+            axes.stairs(counts, edges, baseline=_FLOOR, fill=True, color=colour, alpha=0.18)
+            axes.stairs(counts, edges, baseline=None, color=colour, linewidth=1.4, label=_legend(kind, counts))
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(bottom=_FLOOR)
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("probability of being present")
+        axes.set_ylabel("labels")
+        axes.set_title(f"{title}, epoch {record['epoch']}", loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def below_half(counts: Sequence[int]) -> float | None:
+    """Share of the labels with a probability below 0.5; None where there is none."""
+    total = sum(counts)
+    return sum(counts[: len(counts) // 2]) / total if total else None
+
+
+def _legend(kind: str, counts: Sequence[int]) -> str:
+    words, share = _WORDS.get(kind, kind), below_half(counts)
+    return f"{words} ({100 * share:.1f} % below 0.5)" if kind.endswith("present") and share is not None else words
