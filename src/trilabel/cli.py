@@ -556,8 +556,11 @@ class Report:
             plots.save(probabilities.histograms(best), pictures["probabilities"])
         if self.json:
             return print_json({**pictures, "epochs": history})
-        header, rows = training.table(history)
-        print_table(header, rows)
+        print_table(*training.table(history))
+        header, rows = training.relabellings(history)
+        if rows:
+            print()
+            print_table(header, rows)
         if any(record.get("val_unknown_as_absent") for record in history):
             print("validation has no known absents: its scores are with unknown counted as absent")
         kinds = history[-1].get("highest_loss_in_first_epoch", {})

@@ -57,9 +57,7 @@ def check_parts(config: Config, labels: Labels) -> None:
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
     if config.keep_head and (config.weights is None or not is_run(config.weights)):
-        raise TrilabelError(
-            f"keep_head starts from the head of a run, and weights is {config.weights}; name a run there"
-        )
+        raise TrilabelError(f"keep_head starts from the head of a run: name one as weights, not {config.weights}")
     heads = METHODS[config.method].heads
     if heads and config.head not in heads:
         raise TrilabelError(f"method {config.method!r} goes with --head {' or '.join(heads)}, not with {config.head!r}")

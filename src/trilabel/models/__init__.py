@@ -145,7 +145,7 @@ def model_of(
         labels=labels,
     )
     if config.keep_head and weights is not None:
-        load_from_run(model.head, weights, "model.head.", f"a {config.head} head of {classes} classes")
+        load_from_run(model.head, weights, "model.head.", f"head {config.head!r} of {classes} classes")
     return model
 
 

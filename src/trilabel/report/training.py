@@ -45,6 +45,23 @@ def table(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     return ["stage", "epoch", *shown], rows
 
 
+def relabellings(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
+    """(header, a row for each relabelling): what was added, what is used now, and how right it is (Durand, table 2)."""
+    rates = {"true_positive_rate": "TP %", "true_negative_rate": "TN %", "accuracy": "right %"}
+    found = [(record, record["relabelled"]) for record in history if "relabelled" in record]
+    shown = [name for name in rates if any(summary.get(name) is not None for _, summary in found)]
+    rows = [
+        [
+            *(record["stage"], str(record["epoch"]), f"{summary['present']:,}", f"{summary['absent']:,}"),
+            f"{100 * summary['used_share']:.1f}",
+            *("—" if summary.get(name) is None else f"{100 * summary[name]:.1f}" for name in shown),
+        ]
+        for record, summary in found
+    ]
+    header = ["relabelled in", "before epoch", "presents added", "absents added", "labels used %"]
+    return [*header, *(rates[name] for name in shown)], rows
+
+
 def share(record: Record, name: str) -> float | None:
     """Of the unknown labels of an epoch, the share in % that was scored so; None where none was."""
     unknown = record.get("unknown", {})
