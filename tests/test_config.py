@@ -11,7 +11,7 @@ from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.models import HEADS, check_graph, check_head
 from trilabel.recipes import RECIPES
-from trilabel.relabel import check_relabel
+from trilabel.relabel import STRATEGIES, check_relabel
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -30,6 +30,56 @@ def test_every_recipe_says_where_it_is_from_and_has_a_method_that_takes_its_sett
     if config.relabel != "none":
         runs = {"runs": "a,b"} if config.relabel == "ensemble" else {}
         check_relabel(config.relabel, {**config.relabel_settings, **runs}, [config.epochs])
+
+
+# What the papers print, where a slip of the pen would not be seen otherwise.
+PUBLISHED = {
+    "durand2019": {
+        "backbone": "resnet101", "head": "weldon", "head_settings": {}, "graph": "gnn", "graph_settings": {},
+        "settings": {"normalise": "share"}, "relabel": "uncertainty",
+        "relabel_settings": {"epochs": [10, 15], "threshold": 0.3}, "image_size": 448, "batch_size": 16, "epochs": 20,
+        "optimiser": "sgd", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 10, "lr_step_factor": 0.1,
+    },
+    "durand2019-bce": {"settings": {"normalise": "all"}, "graph": "none", "relabel": "none"},
+    "durand2019-gnn": {"settings": {"normalise": "share"}, "graph": "gnn", "relabel": "none"},
+    "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {"epochs": [10, 15]}},
+    "durand2019-two-steps": {"graph": "gnn", "relabel": "all", "relabel_settings": {"epochs": [10]}},
+    "huynh2020-openimages-imcl": {
+        "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5},
+        "optimiser": "rmsprop", "lr": 0.001, "batch_size": 32, "epochs": 1, "plan": "fine-tune", "keep_head": True,
+    },
+    "huynh2020-openimages-imcl-linear": {"plan": "linear"},
+    "huynh2020-cub-imcl": {
+        "settings": {"label_weight": 2.0, "feature_weight": 0.5, "neighbours": 5, "graph": "identity"},
+        "lr": 0.01, "batch_size": 32, "epochs": 3,
+    },
+    "huynh2020-coco-imcl": {
+        "backbone": "vgg16", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 2, "lr_step_factor": 0.1, "epochs": 4,
+        "settings": {"label_weight": 0.5, "feature_weight": 0.5, "neighbours": 3, "memory": 10_000},
+    },
+    "wang2023": {
+        "method": "self-training", "head": "saliency", "head_settings": {}, "settings": {"threshold": 0.6},
+        "backbone": "resnet101", "optimiser": "sgd", "momentum": 0.9, "weight_decay": 0.0001, "batch_size": 32,
+    },
+    "wang2023-bn-bce": {"method": "known-only", "head": "gap", "settings": {"normalise": "batch"}},
+    "wang2023-sr": {"method": "known-only", "head": "saliency", "settings": {"normalise": "batch"}},
+}  # fmt: skip
+
+
+def test_recipes_have_the_published_settings():
+    for recipe, settings in PUBLISHED.items():
+        config = RECIPES[recipe]().to_json()
+        assert {name: config[name] for name in settings} == settings, recipe
+    defaults = METHODS["imcl"].Settings()
+    assert (defaults.label_weight, defaults.feature_weight, defaults.neighbours) == (1.0, 0.5, 5)
+    assert defaults.label_neighbours == 50 and defaults.graph == "co-occurrence"
+    known = METHODS["known-only"].Settings()
+    assert (known.gamma, known.at, known.value) == (1, 0.1, 5)
+    assert vars(HEADS["weldon"].Settings()) == {"top": 0.1, "bottom": 0.1}
+    assert vars(HEADS["saliency"].Settings()) == {"alpha": 0.5, "k": 5}
+    assert {name: threshold for name, (_, threshold) in STRATEGIES.items()} == {
+        "score": 2, "proportion": 0.8, "positive": 5, "ensemble": 2, "uncertainty": 0.3, "all": None
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -199,7 +199,7 @@ def test_the_share_is_counted_in_parts(monkeypatch):
     diagnosis = made(dense, truth)
     follow(diagnosis, steps_of(draw, 11, 3, 2), dense, truth)
     whole = diagnosis.summary(2, alone)
-    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
     assert diagnosis.summary(2, alone) == whole
     assert 0 < min(whole["highest_loss_in_first_epoch"].values()) < 1
 

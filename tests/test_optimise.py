@@ -104,7 +104,7 @@ def test_steps_are_those_of_an_optimiser_made_by_hand(name):
         "sgd": torch.optim.SGD,
         "rmsprop": torch.optim.RMSprop,
     }
-    options = {"momentum": 0.9} if name in ("sgd", "rmsprop") else {}
+    options = {"sgd": {"momentum": 0.9}, "rmsprop": {"momentum": 0.9, "alpha": 0.9, "eps": 1.0}}.get(name, {})
     other = kinds[name](plain.parameters(), lr=0.02, weight_decay=0.1, **options)
     for _ in range(4):
         x = torch.randn(8, 5)

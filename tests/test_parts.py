@@ -102,6 +102,11 @@ def test_a_run_may_start_from_the_head_of_another(holes: Dataset, quick: Config,
         assert close is is_same
         name = "model.backbone.network.stages.0.0.weight"
         torch.testing.assert_close(after[name], before[name], atol=1e-6, rtol=0)
+    # It goes on without the run that it started from.
+    folder = tmp_path / "kept"
+    first.folder.rename(tmp_path / "elsewhere")
+    train(holes, replace(still, keep_head=True, epochs=2), folder, resume=True)
+    (tmp_path / "elsewhere").rename(first.folder)
     # WELDON and saliency take over what a gap head learned.
     train(holes, replace(still, keep_head=True, head="weldon"), tmp_path / "weldon")
     with pytest.raises(TrilabelError, match="do not fit head 'embedding' of 14 classes"):

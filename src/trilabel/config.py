@@ -82,6 +82,7 @@ class Config:
     accumulate: int = 1
     """Batches added up before the weights change."""
     optimiser: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
+    """rmsprop: with decay 0.9 and ε 1, as Huynh 2020 used it."""
     lr: float = 1e-3
     """Learning rate of the backbone."""
     head_lr_scale: float = 1.0

@@ -12,12 +12,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from trilabel.bits import ROWS_AT_ONCE
 from trilabel.labels import Labels
 from trilabel.methods import OverProcesses
 
 # The loss of every label in the first epoch and its highest later on: 8 bytes a label.
 _MOST_LABELS_FOLLOWED = 50_000_000
-_ROWS_AT_ONCE = 10_000
 BINS = 20  # of histograms of probabilities (Wang 2023, figures 1 and 5)
 
 _KINDS = {"known_present": 3, "true_absent": 0, "hidden_present": 2}  # TP, TN and FN of taking unknown for absent
@@ -107,8 +107,8 @@ class Diagnosis(nn.Module):
     def _highest_in_first(self, truth: Labels) -> dict[str, float]:
         """Of each kind of label, the share whose loss was highest in the first epoch."""
         counts = torch.zeros(4, 2, dtype=torch.int64)
-        for start in range(0, len(self.first), _ROWS_AT_ONCE):
-            index = np.arange(start, min(start + _ROWS_AT_ONCE, len(self.first)))
+        for start in range(0, len(self.first), ROWS_AT_ONCE):
+            index = np.arange(start, min(start + ROWS_AT_ONCE, len(self.first)))
             first, later = (values[start : start + len(index)].cpu() for values in (self.first, self.later))
             kind = _kind_of(self.labels.rows(index), truth.rows(index))
             seen = (first >= 0) & (later >= 0)  # a broken image may have been left out
@@ -131,8 +131,8 @@ def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> d
     scores: N×C logits.
     """
     counts = torch.zeros(3, BINS, dtype=torch.int64)
-    for start in range(0, len(scores), _ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(scores)))
+    for start in range(0, len(scores), ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(scores)))
         known = labels.rows(rows) if isinstance(labels, Labels) else torch.from_numpy(labels[rows])
         place = bin_of(torch.sigmoid(scores[start : start + len(rows)])).long() + BINS * (known.long() + 1)
         counts += torch.bincount(place.flatten(), minlength=3 * BINS).view(3, BINS)

@@ -4,6 +4,7 @@ All randomness is drawn from (seed, stage, epoch, step), so a run that was kille
 one that was not, and no generator state has to be saved.
 """
 
+import json
 import logging
 import multiprocessing
 import os
@@ -29,7 +30,7 @@ from trilabel.config import Config
 from trilabel.console import progress, say, some, warn
 from trilabel.data import csv_write
 from trilabel.data.dataset import Dataset
-from trilabel.data.images import Drawn, ImageSource, in_order, open_images, to_device
+from trilabel.data.images import Drawn, ImageSource, free_memory, in_order, open_images, to_device
 from trilabel.data.views import Views
 from trilabel.diagnosis import Diagnosis, validation_histogram
 from trilabel.errors import TrilabelError
@@ -57,6 +58,7 @@ from trilabel.state import Progress, State
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
 
 _MOST_LABELS_ON_DEVICE = 2**26  # a byte each
+_MOST_WEAK_LABELS_WRITTEN = 20_000_000  # a table of so many takes half a gigabyte and a minute
 _RELABELLING = 1  # tells its draws from those of the first step
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
@@ -168,14 +170,14 @@ class Training:
         self.fabric, self.config, self.folder = fabric, config, folder
         self.shown = fabric.is_global_zero
         dataset, train_rows, val_rows = split_for_training(dataset, config)
-        check_parts(config, dataset.labels[train_rows])  # refuse before anything slow
+        goes_on = resume and folder.last.is_file()
+        check_parts(config, dataset.labels[train_rows], goes_on)  # refuse before anything slow
         torch.manual_seed(config.seed)
         if self.shown and config.weights is None and (config.backbone != "tiny" or config.plan != "fine-tune"):
             warn(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
         if self.shown and "held-out" in dataset.splits and len(dataset.splits.get("val", ())):
             say(f"the epoch is chosen on {config.val} of the training images; --val val takes the data's own split")
         # A run that goes on has its weights, and what its head read off labels and files, in the checkpoint.
-        goes_on = resume and folder.last.is_file()
         weights, read_off = (None, None) if goes_on else (config.weights, dataset.labels[train_rows])
         self.model = model_of(config, len(dataset.classes), config.image_size, weights, read_off)
         self.images, train_rows = self._open(dataset, train_rows)
@@ -482,6 +484,12 @@ class Training:
                 with self.fabric.autocast():
                     summary = self.model.head.summarise(self.model.backbone(self._prepare(drawn.images))).float()
                 if store is None:
+                    needed = len(images) * summary[0].numel() * summary.element_size()
+                    if needed > free_memory(summary.device):
+                        raise TrilabelError(
+                            f"the linear stage keeps what head {self.config.head!r} needs of each image, "
+                            f"{needed / 1e9:.0f} GB, more than is free; use --head gap, smaller images, or fine-tune"
+                        )
                     store = summary.new_empty((len(images), *summary.shape[1:]))
                 store[torch.from_numpy(drawn.positions).to(store.device)] = summary
                 advance(len(drawn.positions))
@@ -525,7 +533,8 @@ class Training:
 
     def resume(self) -> None:
         """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
-        path, before, now = self.folder.path, self.folder.read()["config"].to_json(), self.config.to_json()
+        path, before = self.folder.path, self.folder.read()["config"].to_json()
+        now = json.loads(json.dumps(self.config.to_json()))  # as `before` was read: lists for tuples
         changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
         if changed:
             raise TrilabelError(
@@ -564,10 +573,14 @@ class Training:
 
         What relabelling filled in goes before what the method did.
         """
-        weak = self.method.weak_labels() if self.relabelling is None else self.relabelling.weak_labels()
-        graph = self.method.label_graph()
         if not self.fabric.is_global_zero:
             return
+        graph = self.method.label_graph()
+        if self.relabelling is not None and self.relabelling.count() > _MOST_WEAK_LABELS_WRITTEN:
+            say(f"{self.relabelling.count():,} weak labels: too many for a table, they are in {self.folder.best}")
+            weak = None
+        else:
+            weak = self.method.weak_labels() if self.relabelling is None else self.relabelling.weak_labels()
         if weak is not None:
             named = Labels.from_csr(weak, self.labels.classes, self.labels.ids)
             csv_write.write_known(named, self.folder.weak_labels)

@@ -43,7 +43,7 @@ def co_occurrence(labels: Labels, k: int) -> LabelGraph:
     labels, a share of all images with j' would shrink with what is known. One image is added to them, so that a pair
     seen once does not weigh like certainty. The label itself has 1; then each row is divided by its sum.
     """
-    together, seen = labels.co_occurrence(), _seen(labels)
+    together, seen = labels.co_occurrence(), seen_with(labels)
     rows: list[dict[int, float]] = []
     for label in range(labels.shape[1]):
         place = slice(together.indptr[label], together.indptr[label + 1])
@@ -57,7 +57,7 @@ def co_occurrence(labels: Labels, k: int) -> LabelGraph:
     return _of_rows(rows)
 
 
-def _seen(labels: Labels) -> sp.csr_array:
+def seen_with(labels: Labels) -> sp.csr_array:
     """C×C: in how many images label j (row) is known, present or not, and j' (column) present."""
     known = labels.csr.astype(np.int32)
     present = known.copy()

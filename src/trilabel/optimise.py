@@ -30,7 +30,10 @@ def create_optimiser(
                 listed, lr=lr, momentum=config.momentum, weight_decay=config.weight_decay, fused=True
             )
         case "rmsprop":
-            return torch.optim.RMSprop(listed, momentum=config.momentum, weight_decay=config.weight_decay)
+            # As Huynh 2020 trained: so large an ε keeps steps in proportion to gradients, and its rates are for that.
+            return torch.optim.RMSprop(
+                listed, alpha=0.9, eps=1.0, momentum=config.momentum, weight_decay=config.weight_decay
+            )
 
 
 def learning_rate(config: Config, lr: float, step: int, steps_per_epoch: int, epochs: int) -> float:

@@ -51,12 +51,15 @@ def _stages(config: Config) -> list[Stage]:
             return [Stage("linear", config.linear_epochs, linear_lr, linear=True), fine_tune]
 
 
-def check_parts(config: Config, labels: Labels) -> None:
-    """Refuses parts that do not exist or do not go together, before anything slow begins."""
+def check_parts(config: Config, labels: Labels, goes_on: bool = False) -> None:
+    """Refuses parts that do not exist or do not go together, before anything slow begins.
+
+    goes_on: the run has a checkpoint, and needs the weights that it started from no more.
+    """
     check_method(config.method, config.settings, labels)
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
-    if config.keep_head and (config.weights is None or not is_run(config.weights)):
+    if config.keep_head and not goes_on and (config.weights is None or not is_run(config.weights)):
         raise TrilabelError(f"keep_head starts from the head of a run: name one as weights, not {config.weights}")
     heads = METHODS[config.method].heads
     if heads and config.head not in heads:

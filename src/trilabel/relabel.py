@@ -104,7 +104,7 @@ class Relabelling(nn.Module):
         """How many labels there are to learn from now and, against the truth, how right the weak ones are (table 2).
 
         The true-positive rate is over the weakly labelled that are in truth present, the true-negative rate over
-        those in truth absent, the accuracy over both.
+        those in truth absent, the accuracy over both. With `positive` there is the accuracy alone.
         """
         counts = np.zeros((2, 3), np.int64)  # weak absent, weak present × in truth absent, unknown, present
         for start in range(0, len(self.labels), ROWS_AT_ONCE):
@@ -117,10 +117,16 @@ class Relabelling(nn.Module):
         found: dict[str, Any] = {"present": int(counts[1].sum()), "absent": int(counts[0].sum())}
         found["used_share"] = self.labels.known_share + int(counts.sum()) / max(1, math.prod(self.labels.shape))
         if truth is not None:
-            found["true_positive_rate"] = _share(right_present, right_present + missed)
-            found["true_negative_rate"] = _share(right_absent, right_absent + wrong)
+            both = self.strategy != "positive"  # it adds no absents, so that the rates would be 1 and 0
+            found["true_positive_rate"] = _share(right_present, right_present + missed) if both else None
+            found["true_negative_rate"] = _share(right_absent, right_absent + wrong) if both else None
             found["accuracy"] = _share(right_present + right_absent, right_present + right_absent + missed + wrong)
         return found
+
+    def count(self) -> int:
+        """How many weak labels there are."""
+        found = self.summary(None)
+        return int(found["present"] + found["absent"])
 
     def weak_labels(self) -> sp.csr_array:
         """N×C of +1/−1."""
@@ -168,14 +174,16 @@ def describe(summary: Mapping[str, Any], known_share: float, epoch: int) -> str:
     added = f"{summary['present']:,} presents and {summary['absent']:,} absents"
     words = f"relabelled before epoch {epoch}: {added} added, {summary['used_share']:.1%} of labels used now"
     words += f" ({known_share:.1%} known)"
-    rates = {"true_positive_rate": "presents", "true_negative_rate": "absents"}
-    right = [f"{summary[name]:.1%} of {what}" for name, what in rates.items() if summary.get(name) is not None]
-    return f"{words}; right among them: {', '.join(right)}" if right else words
+    if summary.get("accuracy") is not None:
+        words += f"; {summary['accuracy']:.1%} of the added are right"
+    rates = {what: summary.get(f"true_{name}_rate") for name, what in (("positive", "present"), ("negative", "absent"))}
+    right = [f"{rate:.1%} of those in truth {what}" for what, rate in rates.items() if rate is not None]
+    return f"{words} ({', '.join(right)})" if right else words
 
 
 def relabel_epochs(epochs: int) -> tuple[int, ...]:
-    """Half-way and at three quarters of a stage: 10 and 15 of 20."""
-    return tuple(sorted({max(1, epochs // 2), max(1, 3 * epochs // 4)}))
+    """Half-way and at three quarters of a stage: 10 and 15 of 20; never before the first, when nothing is learned."""
+    return tuple(sorted({max(2, epochs // 2), max(2, 3 * epochs // 4)}))
 
 
 def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[int] = ()) -> RelabelSettings:
@@ -194,14 +202,14 @@ def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[i
             if not chosen.runs
             else f"relabel.runs goes with ensemble, not with {strategy}"
         )
-    if chosen.epochs is not None:
-        if not chosen.epochs or min(chosen.epochs) < 1:
-            raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
-        if stages and min(chosen.epochs) > max(stages):
-            raise TrilabelError(
-                f"relabelling before epoch {min(chosen.epochs)} never happens in {max(stages)} epochs; "
-                "name an earlier one with relabel.epochs"
-            )
+    if chosen.epochs is not None and (not chosen.epochs or min(chosen.epochs) < 1):
+        raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
+    first = min(chosen.epochs or (2,))
+    if stages and first > max(stages):
+        raise TrilabelError(
+            f"relabelling before epoch {first} never happens in {max(stages)} epochs; name an earlier one with "
+            "relabel.epochs, or train for longer"
+        )
     return chosen
 
 

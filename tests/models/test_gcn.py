@@ -33,8 +33,8 @@ def test_it_is_a_head_with_vectors_from_a_file(tmp_path):
 
 
 def test_the_graph_of_an_example():
-    #             a  b  c  d: b is in 2 of a's 4 images, a in both of b's; c is never with another, d never there
-    dense = [[1, 1, -1, 0], [1, 1, 0, 0], [1, 0, 0, -1], [1, -1, 0, 0], [0, -1, 1, 0]]
+    # a  b  c  d: b is in 2 of a's 4 images that say so, a in both of b's; c is never with another, d never there
+    dense = [[1, 1, -1, 0], [1, 1, 0, 0], [1, -1, 0, -1], [1, -1, 0, 0], [1, 0, 0, 0], [0, -1, 1, 0]]
     graph = class_graph(Labels.from_signed(dense), 0.6, 0.25)
     # Before the normalisation: a (3/4, 0, 0, 0), b (1/4, 3/4, 0, 0), c and d themselves with 3/4.
     root = 0.75**0.5
@@ -42,6 +42,15 @@ def test_the_graph_of_an_example():
     torch.testing.assert_close(graph, torch.tensor(expected))
     both = class_graph(Labels.from_signed(dense), 0.5, 0.25)
     torch.testing.assert_close(both[:2, :2], torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
+
+
+def test_holes_in_the_labels_do_not_thin_the_graph_out():
+    draw = np.random.default_rng(0)
+    first = draw.random(3000) < 0.4
+    dense = np.where(np.stack((first, first & (draw.random(3000) < 0.9)), 1), 1, -1).astype(np.int8)
+    holes = np.where(draw.random(dense.shape) < 0.2, dense, 0)
+    for labels in (dense, holes):
+        assert class_graph(Labels.from_signed(labels), 0.4, 0.2)[0, 1] > 0
 
 
 @settings(max_examples=80, deadline=None)

@@ -129,6 +129,14 @@ def test_every_kind_of_backbone_gives_maps(name, size, shape, downloads):
     assert not downloads
 
 
+def test_the_large_layers_of_vgg_are_part_of_it():
+    backbone = create_backbone("vgg11", image_size=64)
+    feature_map = backbone(images(64))
+    assert feature_map.shape == (2, 4096, 1, 1) and backbone.features == 4096
+    feature_map.sum().backward()
+    assert all(weights.grad is not None for weights in backbone.parameters())
+
+
 def test_channels_last_networks_are_turned_round():
     backbone = create_backbone("test_mambaout", image_size=96).eval()
     with torch.no_grad():

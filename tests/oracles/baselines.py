@@ -9,9 +9,11 @@ def class_graph(dense, threshold, neighbour_weight):
     graph = [[0.0 for _ in classes] for _ in classes]
     for i in classes:
         having = [row for row in dense if row[i] == 1]
-        near = [
-            j for j in classes if j != i and having and sum(row[j] == 1 for row in having) / len(having) >= threshold
-        ]
+        near = []
+        for j in classes:
+            known = [row[j] for row in having if row[j] != 0]
+            if j != i and 1 in known and known.count(1) / len(known) >= threshold:
+                near.append(j)
         for j in near:
             graph[i][j] = neighbour_weight / len(near)
         graph[i][i] = 1 - neighbour_weight

@@ -242,6 +242,11 @@ def choose_cache(cache: Cache, count: int, size: int, device: torch.device) -> L
     return "memory" if needed < _SHARE_OF_MEMORY * _free_memory() else "none"
 
 
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free on the device."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else _free_memory()
+
+
 def _free_memory() -> int:
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

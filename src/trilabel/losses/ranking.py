@@ -60,7 +60,7 @@ def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean over images of the mean over pairs of present i, absent j of log(1 + exp(x_j − x_i)) (Zhang 2016).
 
     Unknown labels take no part; an image without present or without absent labels adds 0. That sum does not fall
-    apart, so time grows with the square of the classes; memory does not.
+    apart, so time grows with the square of the classes (on a CPU: of those known in the batch); memory does not.
 
     >>> ranknet(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.0486)
@@ -71,16 +71,20 @@ def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
         present, absent = sign.clamp(min=0), sign.clamp(max=0).neg_()
         weight = (present.sum(1) * absent.sum(1)).clamp_(min=1).mul_(len(wide)).reciprocal_()
         value, slope = torch.zeros_like(weight), torch.zeros_like(wide)
-        # How many are present only the device knows, so every class takes its turn, some at a time.
-        some = max(1, _PAIRS_AT_ONCE // wide.numel())
-        for start in range(0, wide.shape[1], some):
-            here = slice(start, start + some)
-            gap = wide.unsqueeze(1) - wide[:, here].unsqueeze(2)
-            pair = present[:, here].unsqueeze(2) * absent.unsqueeze(1)
+        below = torch.arange(wide.shape[1], device=wide.device)
+        above = below
+        # Elsewhere only the device knows which classes are present and absent at all.
+        if wide.device.type == "cpu" and not torch.compiler.is_compiling():
+            above, below = ((part.any(0) | wide.isnan().any(0)).nonzero()[:, 0] for part in (present, absent))
+        others, pushed = wide[:, below], wide.new_zeros(len(wide), len(below))
+        for here in torch.split(above, max(1, _PAIRS_AT_ONCE // max(1, others.numel()))):
+            gap = others.unsqueeze(1) - wide[:, here].unsqueeze(2)
+            pair = present[:, here].unsqueeze(2) * absent[:, below].unsqueeze(1)
             value.sub_(F.logsigmoid(-gap).mul_(pair).sum((1, 2)))
             wrong = gap.sigmoid_().mul_(pair)
-            slope[:, here].sub_(wrong.sum(2))
-            slope.add_(wrong.sum(1))
+            slope[:, here] -= wrong.sum(2)
+            pushed.add_(wrong.sum(1))
+        slope.index_add_(1, below, pushed)
         slope.mul_(weight.unsqueeze(1))
     return with_slope(logits, value.mul_(weight).sum(), slope)
 

@@ -108,6 +108,8 @@ class Imcl(Method):
             _graph(settings, labels)
         if settings.side is not None:
             read_groups(settings.side, labels.ids)
+        elif settings.side_weight != ImclSettings.side_weight:
+            raise TrilabelError("imcl: side_weight is for side information; name its table with side=FILE")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass; the neighbours of each image; BCE and both kinds of smoothness."""
@@ -119,13 +121,17 @@ class Imcl(Method):
             return parts
         labels = filled(logits, batch.labels)
         rows, all_labels, all_features = self.memory.beside(batch.rows, labels, features)
-        related = spread(all_labels, self.index, self.weight * self.used)
-        found = self._neighbours(rows, labels, related, features, all_features)
+        strengths = self.weight * self.used
+        with torch.no_grad():
+            related = spread(all_labels, self.index, strengths)
+            found = self._neighbours(rows, labels, related, features, all_features)
         of_labels, of_features = found.coefficients
-        predicted = (
-            torch.tanh(combined(related, found.index, of_labels)),
-            combined(all_features, found.index, of_features),
-        )
+        places = found.index
+        if places.numel() < len(all_labels):  # of a large memory only those that were found get a gradient
+            all_labels, all_features = all_labels[places.flatten()], all_features[places.flatten()]
+            places = torch.arange(places.numel(), device=places.device).view_as(places)
+        related = spread(all_labels, self.index, strengths)
+        predicted = torch.tanh(combined(related, places, of_labels)), combined(all_features, places, of_features)
         terms = (
             ("label_smoothness", chosen.label_weight, smoothness(labels, predicted[0], of_labels)),
             ("feature_smoothness", chosen.feature_weight, smoothness(features, predicted[1], of_features)),

@@ -26,6 +26,10 @@ class SelfTrainingSettings:
     or nothing: then only known labels are learned, on both views."""
     labelled_by: Literal["head", "gap", "saliency"] = "head"
     """Whose scores make pseudo-labels: the head's own, or those of averaged class maps without or with saliency."""
+    alpha: float = 0.5
+    """Of labelled_by=saliency: the weight of the most salient cells, as in the saliency head."""
+    k: int = 5
+    """Of labelled_by=saliency: their number."""
     learned_by: Literal["head", "gap"] = "head"
     """Whose scores learn from pseudo-labels: the head's own, or those of averaged class maps."""
     normalise: Literal["image", "batch"] = "image"
@@ -53,10 +57,12 @@ class SelfTraining(Method):
     def check(cls, settings: SelfTrainingSettings, labels: Labels) -> None:
         """Needs both presents and absents."""
         require_both("self-training", labels)
-        if not 0.5 < settings.threshold <= 1:
+        if not 0.5 <= settings.threshold <= 1:
             raise TrilabelError(
-                f"self-training: threshold is a probability above 0.5, up to 1, not {settings.threshold}; give 0.6"
+                f"self-training: threshold is a probability from 0.5 to 1, not {settings.threshold}; give 0.6"
             )
+        if settings.k < 1 or settings.alpha < 0:
+            raise TrilabelError("self-training: alpha is 0 or more and k 1 or more; give 0.5 and 5")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass over both views, the loss of known labels and that of pseudo-labels."""
@@ -67,19 +73,25 @@ class SelfTraining(Method):
         known = torch.cat((batch.labels, batch.labels)) if two else batch.labels
         supervised = self._loss(output.logits, known)
         with torch.no_grad():
-            weak = _scores(output, chosen.labelled_by)[: len(images)]
+            weak = self._scores(output, chosen.labelled_by)[: len(images)]
             pseudo = pseudo_labels(weak, batch.labels, chosen.threshold)
         parts = {"known": supervised.detach()}
         if chosen.pseudo == "off":
             pseudo.zero_()
             loss = supervised
         else:
-            learned = _scores(output, chosen.learned_by)[-len(images) :]
+            learned = self._scores(output, chosen.learned_by)[-len(images) :]
             unsupervised = self._loss(learned, pseudo)
             parts["pseudo"] = unsupervised.detach()
             loss = supervised + unsupervised
         logits = output.logits[: len(images)].detach()
         return {"loss": loss, "logits": logits, "taken": batch.labels + pseudo, **parts}
+
+    def _scores(self, output: Output, by: str) -> Tensor:
+        """B×C logits of the head, or of its class maps."""
+        if by == "head" or output.maps is None:
+            return output.logits
+        return saliency_logits(output.maps, 0.0 if by == "gap" else self.settings.alpha, self.settings.k)
 
     def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         mean = losses.per_image_bce if self.settings.normalise == "image" else losses.known_mean_bce
@@ -91,10 +103,3 @@ def pseudo_labels(logits: Tensor, labels: Tensor, threshold: float) -> Tensor:
     probability = torch.sigmoid(logits.float())
     sign = (probability >= threshold).to(labels.dtype) - (1 - probability >= threshold).to(labels.dtype)
     return torch.where(labels == 0, sign, 0)
-
-
-def _scores(output: Output, by: str) -> Tensor:
-    """B×C logits of the head, or of its class maps."""
-    if by == "head" or output.maps is None:
-        return output.logits
-    return output.maps.mean((2, 3)) if by == "gap" else saliency_logits(output.maps)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import timm
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
@@ -34,7 +33,9 @@ class Backbone(nn.Module):
         if isinstance(self.network, TinyNet):
             feature_map: Tensor = self.network(images)
             return feature_map
-        return _as_map(self.network, self.network.forward_features(images))  # type: ignore[operator]
+        feature_map = _as_map(self.network, self.network.forward_features(images))  # type: ignore[operator]
+        # VGG's two layers of 4,096, as convolutions.
+        return self.network.pre_logits(feature_map) if _has_layers_on_top(self.network) else feature_map  # type: ignore
 
 
 def create_backbone(name: str, weights: str | None = None, image_size: int | None = None) -> Backbone:
@@ -71,7 +72,13 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     patch = getattr(getattr(network, "patch_embed", None), "patch_size", None)
     if isinstance(patch, tuple) and size % patch[0]:
         raise TrilabelError(f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is no multiple")
-    return Backbone(network, int(network.num_features), size, tuple(wants["mean"]), tuple(wants["std"]))
+    features = network.head_hidden_size if _has_layers_on_top(network) else network.num_features
+    return Backbone(network, int(features), size, tuple(wants["mean"]), tuple(wants["std"]))
+
+
+def _has_layers_on_top(network: Any) -> bool:
+    layers = getattr(network, "pre_logits", None)
+    return isinstance(layers, nn.Module) and any(True for _ in layers.parameters())
 
 
 def is_run(weights: str) -> bool:
@@ -84,7 +91,8 @@ def load_from_run(module: nn.Module, run: str, start: str, what: str) -> None:
     best = Path(run) / "best.safetensors"
     complaint = f"{best}: the weights of this run do not fit {what}"
     try:
-        found = {key.removeprefix(start): value for key, value in load_file(best).items() if key.startswith(start)}
+        with safe_open(best, "pt") as file:
+            found = {key.removeprefix(start): file.get_tensor(key) for key in file.keys() if key.startswith(start)}  # noqa: SIM118
     except SafetensorError as error:
         raise TrilabelError(f"{complaint} ({error})") from error
     shapes, wanted = ({key: value.shape for key, value in part.items()} for part in (found, module.state_dict()))

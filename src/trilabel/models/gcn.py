@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
+from trilabel.label_graph import seen_with
 from trilabel.labels import Labels
 from trilabel.models.embedding import place_vectors
 from trilabel.models.heads import Head
@@ -90,14 +91,15 @@ def _weights(inputs: int, outputs: int) -> nn.Parameter:
 def class_graph(labels: Labels, threshold: float, neighbour_weight: float) -> Tensor:
     """C×C, float32: the weights with which row i takes from the classes j that are often there where i is.
 
-    j is a neighbour of i if P(j|i) ≥ threshold, over known presents. All neighbours of i share `neighbour_weight`, i
-    itself has the rest; then D^−½·A·D^−½ with D the sums of the rows.
+    j is a neighbour of i if P(j|i) ≥ threshold, counted over the images with i that say of j whether it is there: over
+    all images with i, nothing would be left of it where few labels are known. All neighbours of i share
+    `neighbour_weight`, i itself has the rest; then D^−½·A·D^−½ with D the sums of the rows.
     """
-    together = labels.co_occurrence()
-    count, classes = together.diagonal(), labels.shape[1]
+    together, classes = labels.co_occurrence(), labels.shape[1]
     row = np.repeat(np.arange(classes), np.diff(together.indptr))
     column = together.indices
-    chosen = (together.data / count[row] >= threshold) & (row != column)
+    known = np.asarray(seen_with(labels)[column, row]).ravel() if len(row) else np.zeros(0)
+    chosen = (together.data / np.maximum(known, 1) >= threshold) & (row != column)
     row, column = row[chosen], column[chosen]
     neighbours = np.bincount(row, minlength=classes)
     graph = sp.csr_array((neighbour_weight / neighbours[row], (row, column)), shape=(classes, classes)).toarray()
