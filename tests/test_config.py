@@ -125,6 +125,7 @@ def test_names_of_another_version_are_refused():
         ("seed", [-1]),
         ("save_minutes", [-1]),
         ("crop", [0, -0.1, 1.1, float("nan")]),
+        ("erase", [-0.1, 1.1, float("nan")]),
         ("ema", [-0.1, 1, 1.5, float("nan")]),
         ("cache", ["disk", "", None]),
         ("broken", ["ignore"]),

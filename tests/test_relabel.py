@@ -280,7 +280,7 @@ def test_members_of_an_ensemble_must_fit(holes: Dataset, quick: Config, tmp_path
 
 
 def test_one_epoch_is_too_few_to_relabel_from(holes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match="never happens in 1 epochs; name an earlier one .* or train for longer"):
+    with pytest.raises(TrilabelError, match=r"never happens in 1 epochs; name an earlier .* or train for longer"):
         train(holes, replace(quick, relabel="score", epochs=1), tmp_path / "run")
 
 
@@ -288,9 +288,9 @@ def test_too_many_weak_labels_for_a_table_stay_in_the_checkpoint(
     holes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trilabel.engine._MOST_WEAK_LABELS_WRITTEN", 10)
-    run = train(holes, relabelled(quick, "all"), tmp_path / "run")
+    run = train(holes, replace(relabelled(quick, "all"), val="none"), tmp_path / "run")
     assert not (run.folder / "weak_labels.csv").exists()
-    assert "weak labels: too many for a table" in capsys.readouterr().err or run.best["epoch"] == 1
+    assert "weak labels: too many for a table" in capsys.readouterr().err
 
 
 def test_settings_may_be_tuples_and_still_be_resumed(holes: Dataset, quick: Config, tmp_path: Path) -> None:

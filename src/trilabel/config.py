@@ -68,6 +68,9 @@ class Config:
     augment: Literal["weak", "strong"] = "weak"
     """weak: mirror and crop. strong: two random changes of colour or shape and an erased rectangle on top; methods that
     compare two views have both."""
+    erase: float = 0.33
+    """Largest share of an image that a rectangle erases in a strong view; 0 erases none. Small objects are hidden whole,
+    and a present label becomes false."""
     crop: float = 1.0
     """Random crops keep at least this share of a training image's area; 1 does not crop."""
 
@@ -132,6 +135,8 @@ class Config:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop is a share of the area, in (0, 1], not {self.crop}")
+        if not 0 <= self.erase <= 1:
+            raise TrilabelError(f"erase is a share of the area, in [0, 1], not {self.erase}")
         if not 0 <= self.ema < 1:
             raise TrilabelError(f"ema is a decay in [0, 1), not {self.ema}")
 

@@ -195,7 +195,7 @@ class Training:
         backbone = self.model.backbone
         self.label_rows = label_reader(self.labels, fabric.device)
         self.truth_rows = None if self.truth is None else label_reader(self.truth, fabric.device)
-        self.views = Views(backbone.mean, backbone.std, config.flip, config.crop)
+        self.views = Views(backbone.mean, backbone.std, config.flip, config.crop, config.erase)
         if config.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
         fabric.to_device(self.model)

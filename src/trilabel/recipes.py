@@ -23,6 +23,7 @@ def small() -> Config:
         weight_decay=1e-3,
         lr_schedule="one-cycle",
         channels_last=True,
+        erase=0.0,  # things of a few pixels would be erased whole
     )
 
 

@@ -88,7 +88,7 @@ def test_weak_is_mirroring_then_cropping():
 def test_a_rectangle_of_each_image_is_erased():
     size, count = 50, 400
     images = torch.rand(count, 3, size, size, generator=seeded()) + 1
-    got = erased(images, seeded(1))
+    got = erased(images, 0.33, seeded(1))
     gone = (got == 0).all(1)
     assert torch.equal((got == 0).any(1), gone), "in all channels alike"
     assert torch.equal(got[~gone[:, None].expand_as(got)], images[~gone[:, None].expand_as(got)])
@@ -166,7 +166,16 @@ def test_views_are_finite_numbers_of_the_same_shape(kind, flip, crop, images):
 def test_strong_is_the_weak_view_changed_and_erased():
     images, views = batch(8, 32), Views(MEAN, STD, flip=True, crop=1.0)
     draw = seeded(4)
-    expected = erased(views.plain(randomly_changed(mirrored(images, draw), draw)), draw)
+    expected = erased(views.plain(randomly_changed(mirrored(images, draw), draw)), 0.33, draw)
     strong = views.strong(images, seeded(4))
     assert torch.equal(strong, expected)
     assert ((strong == 0).all(1).flatten(1).any(1)).all(), "the erased part has the mean colour"
+
+
+def test_nothing_is_erased_where_that_is_not_wanted():
+    images = torch.randint(0, 256, (4, 3, 16, 16), dtype=torch.uint8, generator=seeded(3))
+    views, draw = Views((0.5,) * 3, (0.25,) * 3, erase=0.0), seeded(4)
+    expected = views.plain(randomly_changed(mirrored(images, draw), draw))
+    assert torch.equal(views.strong(images, seeded(4)), expected)
+    tiny = erased(torch.ones(200, 3, 16, 16), 0.01, seeded(5))
+    assert (tiny == 0).float().mean() < 0.02

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torchvision.transforms.v2 import functional as V
 
 _OPERATIONS_PER_IMAGE = 2
-_ERASED_AREA = (0.02, 0.33)
+_LEAST_ERASED = 0.02
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Views:
     std: tuple[float, ...]
     flip: bool = True
     crop: float = 1.0
+    erase: float = 0.33
 
     def plain(self, images: Tensor) -> Tensor:
         """The image as it is: for scoring."""
@@ -37,12 +38,13 @@ class Views:
         return self._normalise(cropped(images, self.crop, draw) if self.crop < 1 else images)
 
     def strong(self, images: Tensor, draw: torch.Generator) -> Tensor:
-        """The weak view, then two random operations of RandAugment, then a rectangle erased."""
+        """The weak view, then two random operations of RandAugment, then a rectangle erased where that is wanted."""
         if self.flip:
             images = mirrored(images, draw)
         if self.crop < 1:
             images = _to_uint8(cropped(images, self.crop, draw))
-        return erased(self._normalise(randomly_changed(images, draw)), draw)
+        changed = self._normalise(randomly_changed(images, draw))
+        return erased(changed, self.erase, draw) if self.erase else changed
 
     def _normalise(self, images: Tensor) -> Tensor:
         return (images - _per_channel(self.mean, images.device)) / _per_channel(self.std, images.device)
@@ -73,10 +75,10 @@ def cropped(images: Tensor, least_area: float, draw: torch.Generator) -> Tensor:
     return F.grid_sample(images.float(), grid, padding_mode="reflection", align_corners=False)
 
 
-def erased(images: Tensor, draw: torch.Generator) -> Tensor:
-    """A random rectangle of each image set to 0 (the mean colour, after normalisation)."""
+def erased(images: Tensor, largest: float, draw: torch.Generator) -> Tensor:
+    """A random rectangle of each image, at most this share of it, set to 0 (the mean colour, after normalisation)."""
     count, (height, width) = len(images), images.shape[-2:]
-    area = torch.empty(count).uniform_(*_ERASED_AREA, generator=draw)
+    area = torch.empty(count).uniform_(min(_LEAST_ERASED, largest), largest, generator=draw)
     ratio = torch.empty(count).uniform_(-1.2, 1.2, generator=draw).exp()
     share = torch.stack(((area * ratio).sqrt(), (area / ratio).sqrt()), 1).clamp(max=1)
     start = torch.rand(count, 2, generator=draw) * (1 - share)
