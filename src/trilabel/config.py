@@ -69,8 +69,8 @@ class Config:
     """weak: mirror and crop. strong: two random changes of colour or shape and an erased rectangle on top; methods that
     compare two views have both."""
     erase: float = 0.33
-    """Largest share of an image that a rectangle erases in a strong view; 0 erases none. Small objects are hidden whole,
-    and a present label becomes false."""
+    """Largest share of an image that a rectangle erases in a strong view, 0 for none. It hides small objects whole, and
+    their labels become false."""
     crop: float = 1.0
     """Random crops keep at least this share of a training image's area; 1 does not crop."""
 
