@@ -95,6 +95,8 @@ def main(grid: Grid) -> None:
     parser.add_argument("--methods", nargs="+", default=list(grid.rows), metavar="METHOD")
     parser.add_argument("--jobs", type=int, default=1)
     chosen = parser.parse_args()
+    if strangers := [name for name in chosen.methods if name not in grid.rows]:
+        parser.error(f"no row {strangers[0]!r}; there are: {', '.join(grid.rows)}")
     wanted = {name for name in grid.rows if name in chosen.methods}
     wanted |= {other for name in wanted for other in grid.rows[name].needs}
     # Those that start from the runs of others come last.

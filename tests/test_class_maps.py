@@ -90,11 +90,11 @@ def test_a_row_has_the_image_and_an_overlay_a_class():
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         "some/image.jpg",
-        "do$g 0.93 present",
-        "hen 0.50 absent",
+        "do$g 0.93 (is present)",
+        "hen 0.50 (is absent)",
         "cat 0.00",
         "b",
-        "do$g 0.93 present",
+        "do$g 0.93 (is present)",
         "",
         "",
     ]

@@ -77,7 +77,7 @@ def test_recipes_have_the_published_settings():
     assert (known.gamma, known.at, known.value) == (1, 0.1, 5)
     assert vars(HEADS["weldon"].Settings()) == {"top": 0.1, "bottom": 0.1}
     assert vars(HEADS["saliency"].Settings()) == {"alpha": 0.5, "k": 5}
-    assert {name: threshold for name, (_, threshold) in STRATEGIES.items()} == {
+    assert {name: strategy.threshold for name, strategy in STRATEGIES.items()} == {
         "score": 2, "proportion": 0.8, "positive": 5, "ensemble": 2, "uncertainty": 0.3, "all": None
     }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Parts combine: heads, graph, methods, relabelling and views in one run; or they are refused in a line."""
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from tests.test_engine import same, tensors_of, without_times
-from trilabel import label_graph, simulate
+from trilabel import checkpoint, label_graph, simulate
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource
@@ -102,6 +103,9 @@ def test_a_run_may_start_from_the_head_of_another(holes: Dataset, quick: Config,
         assert close is is_same
         name = "model.backbone.network.stages.0.0.weight"
         torch.testing.assert_close(after[name], before[name], atol=1e-6, rtol=0)
+    others = Labels.from_csr(holes.labels.csr, [f"other {name}" for name in holes.classes], holes.labels.ids)
+    with pytest.raises(TrilabelError, match="needs a run on the same classes in the same order"):
+        train(replace(holes, labels=others, truth=None), replace(still, keep_head=True), tmp_path / "others")
     # It goes on without the run that it started from.
     folder = tmp_path / "kept"
     first.folder.rename(tmp_path / "elsewhere")
@@ -189,4 +193,26 @@ def test_a_batch_without_images_gives_every_weight_a_gradient(method: str) -> No
 
 
 def test_every_strategy_is_described() -> None:
-    assert all(what and "\n" not in what for what, _ in STRATEGIES.values())
+    assert all(strategy.what and "\n" not in strategy.what for strategy in STRATEGIES.values())
+
+
+def test_a_run_of_an_older_version_goes_on(holes: Dataset, quick: Config, tmp_path: Path) -> None:
+    """It knows nothing of the new settings and counted no probabilities."""
+    run = train(holes, replace(quick, epochs=1), tmp_path / "run")
+    about = json.loads((run.folder / "config.json").read_text())
+    for name in (
+        "head_settings",
+        "graph",
+        "graph_settings",
+        "relabel",
+        "relabel_settings",
+        "keep_head",
+        "augment",
+        "erase",
+    ):
+        about["config"].pop(name)
+    (run.folder / "config.json").write_text(json.dumps(about))
+    tensors, state = checkpoint.load(run.folder / "last.safetensors")
+    tensors.pop("diagnosis.probabilities")
+    checkpoint.save(run.folder / "last.safetensors", tensors, state)
+    assert len(train(holes, quick, run.folder, resume=True).history) == 2

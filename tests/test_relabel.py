@@ -26,6 +26,7 @@ from trilabel.models.heads import GapHead, WeldonHead
 from trilabel.relabel import STRATEGIES, Relabelling, check_relabel, describe, easy, relabel_epochs
 
 RUNS = {"runs": ["a"]}
+RATES = ("present_right", "absent_right", "true_positive_rate", "true_negative_rate")
 every = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
@@ -53,7 +54,7 @@ def test_the_easy_ones_are_those_of_the_plain_loop(
 
 def test_the_published_thresholds_by_hand() -> None:
     logits, labels = torch.tensor([[[2.0, -2.0, 1.9, 6.0, -7.0]]]), torch.tensor([[0, 0, 0, 0, 1]], dtype=torch.int8)
-    found = {name: easy(name, STRATEGIES[name][1], logits, labels).tolist()[0] for name in STRATEGIES}
+    found = {name: easy(name, STRATEGIES[name].threshold, logits, labels).tolist()[0] for name in STRATEGIES}
     assert found["score"] == found["ensemble"] == [1, -1, 0, 1, 0]
     assert found["proportion"] == [1, -1, 0, 1, 0]  # 80 % of four, rounded
     assert found["positive"] == [0, 0, 0, 1, 0]
@@ -64,9 +65,9 @@ def test_the_published_thresholds_by_hand() -> None:
 def test_scores_that_are_not_numbers_say_nothing_and_half_precision_will_do(strategy: str) -> None:
     labels = torch.zeros(1, 3, dtype=torch.int8)
     odd = torch.tensor([[[torch.nan, torch.inf, -torch.inf]]])
-    assert easy(strategy, STRATEGIES[strategy][1], odd, labels)[0, 0] == 0
+    assert easy(strategy, STRATEGIES[strategy].threshold, odd, labels)[0, 0] == 0
     half = torch.tensor([[[9.0, -9.0, 8.0]]], dtype=torch.bfloat16)
-    assert easy(strategy, STRATEGIES[strategy][1], half, labels)[0, 0] == 1
+    assert easy(strategy, STRATEGIES[strategy].threshold, half, labels)[0, 0] == 1
 
 
 # ---- what is kept
@@ -91,8 +92,7 @@ def test_known_labels_never_change_and_weak_ones_are_chosen_anew(monkeypatch: py
         found = relabelling.summary(Labels.from_signed(truth))
         assert (found["present"], found["absent"]) == ((weak > 0).sum(), (weak < 0).sum())
         assert found["used_share"] == pytest.approx(((dense != 0) | (weak != 0)).mean())
-        rates = [found[name] for name in ("true_positive_rate", "true_negative_rate", "accuracy")]
-        assert rates == pytest.approx(list(oracle.rates(weak.tolist(), truth.tolist())))
+        assert [found[name] for name in RATES] == pytest.approx(list(oracle.rates(weak.tolist(), truth.tolist())))
         assert set(relabelling.summary(None)) == {"present", "absent", "used_share"}
 
 
@@ -157,7 +157,8 @@ def test_by_default_half_way_and_at_three_quarters() -> None:
         ("uncertainty", {"passes": 1}, "2 or more"),
         ("uncertainty", {"dropout": 1}, "above 0 and below 1"),
         ("ensemble", {}, "relabel.runs=RUN,RUN"),
-        ("score", RUNS, "goes with ensemble"),
+        ("score", RUNS, "relabel.runs goes with relabelling by ensemble, not by score"),
+        ("score", {"passes": 3}, "relabel.passes goes with relabelling by uncertainty, not by score"),
         ("score", {"epochs": "0,3"}, "count from 1"),
         ("score", {"epochs": "7"}, "never happens in 6 epochs"),
         ("score", {"epochs": []}, "count from 1"),
@@ -192,6 +193,7 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
     values: dict[str, Any] = {"threshold": thresholds[strategy]} if strategy in thresholds else {}
     if strategy == "ensemble":
         values["runs"] = str(train(holes, replace(quick, epochs=1, seed=5), tmp_path / "member").folder)
+    quick = replace(quick, val="none")  # the last epoch is the best
     plain = train(holes, quick, tmp_path / "plain")
     run = train(holes, relabelled(quick, strategy, **values), tmp_path / "run")
     assert "relabelled" not in run.history[0]
@@ -206,9 +208,10 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
     assert not weak[known != 0].any() and weak.any()
     assert (found["present"], found["absent"]) == ((weak > 0).sum(), (weak < 0).sum())
     assert found["used_share"] == pytest.approx(((weak != 0) | (known != 0)).mean())
-    rates = [found[name] for name in ("true_positive_rate", "true_negative_rate", "accuracy")]
     expected = list(oracle.rates(weak.tolist(), truth.tolist()))
-    assert rates == pytest.approx([None, None, expected[2]] if strategy == "positive" else expected)
+    if strategy == "positive":  # it adds no absents
+        expected[1:] = [None, None, None]
+    assert [found[name] for name in RATES] == pytest.approx(expected)
     if strategy == "proportion":  # of each of the batches of 16
         counts = [(known[start : start + 16] == 0).sum() for start in range(0, len(known), 16)]
         assert (weak != 0).sum() == sum(round(0.5 * int(count)) for count in counts)
@@ -216,9 +219,13 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
         assert found["used_share"] == 1
     assert without_times(run.history)[0] == without_times(plain.history)[0]
     assert not same(saved, tensors_of(plain.folder))
-    if run.best["epoch"] == 2:
-        written = csv_table.read(run.folder / "weak_labels.csv").labels
-        assert written.known == (weak != 0).sum()
+    written = csv_table.read(run.folder / "weak_labels.csv").labels
+    named = Labels.from_signed(weak.astype(np.int8), holes.classes, [holes.ids[row] for row in rows])
+    for image, row in enumerate(written.to_signed()):
+        for column, sign in enumerate(row):
+            place = named.ids.index(written.ids[image]), named.classes.index(written.classes[column])
+            assert weak[place] == sign
+    assert written.known == (weak != 0).sum()
 
 
 @pytest.mark.parametrize("plan", ["fine-tune", "linear-then-fine-tune"])
@@ -293,6 +300,34 @@ def test_too_many_weak_labels_for_a_table_stay_in_the_checkpoint(
     assert "weak labels: too many for a table" in capsys.readouterr().err
 
 
+def test_the_running_mean_is_what_predicts(
+    holes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = relabelled(replace(quick, ema=0.99, val="none"), "score")
+    seen: list[torch.Tensor] = []
+    original = Relabelling.scores
+
+    def scores(self: Any, model: Any, images: torch.Tensor) -> torch.Tensor:
+        seen.append(model.head.linear.weight.detach().clone())
+        return original(self, model, images)
+
+    monkeypatch.setattr(Relabelling, "scores", scores)
+    train(holes, replace(config, epochs=2), tmp_path / "run")
+    train(holes, replace(config, epochs=1, relabel="none", relabel_settings={}), tmp_path / "first")
+    mean = tensors_of(tmp_path / "first", "best")["model.head.linear.weight"]  # what was kept after the first epoch
+    assert torch.equal(seen[0], mean)
+    assert not torch.equal(mean, tensors_of(tmp_path / "first")["model.head.linear.weight"])
+
+
+def test_a_best_epoch_from_before_has_no_table(
+    holes: Dataset, quick: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = relabelled(replace(quick, val="none"), "positive", threshold=1e9)
+    run = train(holes, config, tmp_path / "run")
+    assert not (run.folder / "weak_labels.csv").exists()
+    assert "the best epoch has no weak labels" in capsys.readouterr().err
+
+
 def test_settings_may_be_tuples_and_still_be_resumed(holes: Dataset, quick: Config, tmp_path: Path) -> None:
     config = replace(quick, relabel="score", relabel_settings={"epochs": (2,)})
     train(holes, config, tmp_path / "run")
@@ -309,10 +344,8 @@ def test_it_is_said_in_one_line() -> None:
     found = {"present": 1200, "absent": 3, "used_share": 0.5}
     start = "relabelled before epoch 10: 1,200 presents and 3 absents added, 50.0% of labels used now (10.0% known)"
     assert describe(found, 0.1, 10) == start
-    rates = {"accuracy": 0.9, "true_positive_rate": 0.85, "true_negative_rate": None}
-    assert (
-        describe(found | rates, 0.1, 10) == f"{start}; 90.0% of the added are right (85.0% of those in truth present)"
-    )
+    right = {"present_right": 0.855, "absent_right": None}
+    assert describe(found | right, 0.1, 10) == start.replace("presents", "presents (85.5% right)")
 
 
 def test_weak_labels_help_where_the_model_is_right(quick: Config, tmp_path: Path) -> None:

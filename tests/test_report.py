@@ -85,7 +85,9 @@ def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "p.svg"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
-    assert found["probabilities"] == str(tmp_path / "probabilities.svg") and (tmp_path / "probabilities.svg").is_file()
+    assert (
+        found["probabilities"] == str(tmp_path / "p-probabilities.svg") and (tmp_path / "p-probabilities.svg").is_file()
+    )
     assert sum(found["epochs"][0]["probabilities"]["known_present"]) > 1000
     assert found["epochs"][1]["unknown"]["left_out"] > 0
     for arguments, says in (

@@ -249,7 +249,10 @@ class Train(Config, Source):
             part, dot, own = name.partition(".")
             if dot and PARTS.get(part, "settings") == "settings":
                 raise UsageError(f"--set {text}: settings of other parts begin with head., graph. or relabel.")
-            found[PARTS[part] if dot else "settings"][own if dot else name] = _files_from_anywhere(value)
+            setting = own if dot else name
+            if setting in FILE_SETTINGS:
+                value = ",".join(map(from_anywhere, value.split(",")))
+            found[PARTS[part] if dot else "settings"][setting] = value
         return found
 
     def _resumed(self, began: Config) -> Config:
@@ -552,7 +555,8 @@ class Report:
         best = checkpoint.load_state(folder.best) if folder.best.is_file() else history[-1]
         pictures = {"picture": str(out)}
         if probabilities.has_some(best):
-            pictures["probabilities"] = str(out.with_name(f"probabilities{out.suffix}"))
+            stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
+            pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
             plots.save(probabilities.histograms(best), pictures["probabilities"])
         if self.json:
             return print_json({**pictures, "epochs": history})
@@ -561,6 +565,7 @@ class Report:
         if rows:
             print()
             print_table(header, rows)
+            print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
         if any(record.get("val_unknown_as_absent") for record in history):
             print("validation has no known absents: its scores are with unknown counted as absent")
         kinds = history[-1].get("highest_loss_in_first_epoch", {})
@@ -601,7 +606,7 @@ class Methods:
             )
         entries = {}
         for name, kind in METHODS.items():
-            lines = [kind.summary, f"labels: {kind.suits}; cost: {kind.cost}", *set_words(kind.Settings)]
+            lines = [kind.summary, f"labels: {kind.suits}; cost: {kind.cost}", *set_words(choices(kind.Settings))]
             entries[name] = lines + ([f"goes with --head {' or '.join(kind.heads)}"] if kind.heads else [])
         return print_entries(entries)
 
@@ -620,22 +625,21 @@ class Parts:
         from trilabel.models import GRAPHS, HEADS
         from trilabel.relabel import STRATEGIES, RelabelSettings
 
-        parts: list[tuple[str, str, str, type[Any], dict[str, Any]]] = [
-            (part, name, kind.summary, kind.Settings, {})
+        parts: list[tuple[str, str, str, dict[str, Any], dict[str, str]]] = [
+            (part, name, kind.summary, {f.name: f.default for f in fields(kind.Settings)}, choices(kind.Settings))
             for part, kinds in (("head", HEADS), ("graph", GRAPHS))
             for name, kind in kinds.items()
         ]
-        for name, (what, threshold) in STRATEGIES.items():
-            parts.append(("relabel", name, what, RelabelSettings, {"threshold": threshold}))
+        defaults, words = {f.name: f.default for f in fields(RelabelSettings)}, choices(RelabelSettings)
+        for name, strategy in STRATEGIES.items():
+            own = ["epochs", *([] if strategy.threshold is None else ["threshold"]), *strategy.settings]
+            values = {key: strategy.threshold if key == "threshold" else defaults[key] for key in own}
+            shown = {key: str(values[key]) if key == "threshold" else words[key] for key in own}
+            parts.append(("relabel", name, strategy.what, values, shown))
         if self.json:
-            return print_json(
-                [
-                    {part: name, "what": what, "settings": {f.name: f.default for f in fields(settings)} | own}
-                    for part, name, what, settings, own in parts
-                ]
-            )
+            return print_json([{part: name, "what": what, "settings": values} for part, name, what, values, _ in parts])
         return print_entries(
-            {f"--{part} {name}": [what, *set_words(settings, f"{part}.")] for part, name, what, settings, _ in parts}
+            {f"--{part} {name}": [what, *set_words(shown, f"{part}.")] for part, name, what, _, shown in parts}
         )
 
 
@@ -664,6 +668,8 @@ PARTS = {
     "graph": "graph_settings",
     "relabel": "relabel_settings",
 }
+
+FILE_SETTINGS = ("vectors", "graph", "side", "runs")  # may name files
 
 COMMANDS: dict[str, type[Any]] = {
     "demo": Demo,
@@ -723,9 +729,9 @@ def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
     return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
 
 
-def set_words(settings: type[Any], prefix: str = "") -> list[str]:
+def set_words(choices: Mapping[str, str], prefix: str = "") -> list[str]:
     """How to set a part's settings, in one line; no line where it has none."""
-    words = " ".join(f"{prefix}{name}={choice}" for name, choice in choices(settings).items())
+    words = " ".join(f"{prefix}{name}={choice}" for name, choice in choices.items())
     return [f"--set {words}"] if words else []
 
 
@@ -748,11 +754,6 @@ def from_anywhere(value: Any) -> Any:
         return value
     name, equals, path = value.rpartition("=")  # NAME=FILE of --splits
     return f"{name}{equals}{Path(path).absolute()}" if path and Path(path).exists() else value
-
-
-def _files_from_anywhere(value: str) -> str:
-    """A setting that names files, one or several with commas between, with their paths made absolute."""
-    return ",".join(from_anywhere(item) if "/" in item or "." in item else item for item in value.split(","))
 
 
 def name_and_value(option: str, text: str) -> tuple[str, str]:

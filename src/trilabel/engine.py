@@ -59,7 +59,7 @@ logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets eve
 
 _MOST_LABELS_ON_DEVICE = 2**26  # a byte each
 _MOST_WEAK_LABELS_WRITTEN = 20_000_000  # a table of so many takes half a gigabyte and a minute
-_RELABELLING = 1  # tells its draws from those of the first step
+_RELABELLING = 2**31  # in the place of the process's number, which is never this: its draws are others than a step's
 _STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
@@ -578,6 +578,9 @@ class Training:
         graph = self.method.label_graph()
         if self.relabelling is not None and self.relabelling.count() > _MOST_WEAK_LABELS_WRITTEN:
             say(f"{self.relabelling.count():,} weak labels: too many for a table, they are in {self.folder.best}")
+            weak = None
+        elif self.relabelling is not None and not self.relabelling.count():
+            say("the best epoch has no weak labels (it may be from before relabelling), so no table of them is written")
             weak = None
         else:
             weak = self.method.weak_labels() if self.relabelling is None else self.relabelling.weak_labels()

@@ -1,6 +1,7 @@
 """What a run will do, worked out before it starts: which images, which stages, which batches."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from trilabel.methods import METHODS, check_method
 from trilabel.models import check_graph, check_head
 from trilabel.models.backbone import is_run
 from trilabel.relabel import check_relabel
+from trilabel.run_folder import RunFolder
 
 REHEARSAL = "rehearsal"
 _AUTO_SHARE = 0.2
@@ -59,8 +61,11 @@ def check_parts(config: Config, labels: Labels, goes_on: bool = False) -> None:
     check_method(config.method, config.settings, labels)
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
-    if config.keep_head and not goes_on and (config.weights is None or not is_run(config.weights)):
-        raise TrilabelError(f"keep_head starts from the head of a run: name one as weights, not {config.weights}")
+    if config.keep_head and not goes_on:
+        if config.weights is None or not is_run(config.weights):
+            raise TrilabelError(f"keep_head starts from the head of a run: name one as weights, not {config.weights}")
+        if RunFolder(Path(config.weights)).read()["classes"] != list(labels.classes):
+            raise TrilabelError(f"{config.weights}: keep_head needs a run on the same classes in the same order")
     heads = METHODS[config.method].heads
     if heads and config.head not in heads:
         raise TrilabelError(f"method {config.method!r} goes with --head {' or '.join(heads)}, not with {config.head!r}")

@@ -218,6 +218,8 @@ class Model:
             maps=maps,
             seen=None if seen is None else lambda positions, output: seen(opened[positions], output),
         )
+        if messages := [message for _, message in [*trouble, *failed]]:
+            warn(f"{len(messages)} of {len(rows)} images left out; the first: {messages[0]}")
         return _without(logits, rows, trouble, failed)
 
     def _looks(

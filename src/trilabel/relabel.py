@@ -6,7 +6,7 @@ What it fills in are weak labels: kept apart from the known ones, which never ch
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,15 +21,28 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import OverProcesses
 
-# What each strategy finds easy, and the threshold that Durand 2019 gives it.
-STRATEGIES: dict[str, tuple[str, float | None]] = {
-    "score": ("[a] scores (logits) of at least the threshold, or at most its negative", 2.0),
-    "proportion": ("[b] the threshold's share of a batch's unknown labels, those with the largest |score|", 0.8),
-    "positive": ("[c] scores of at least the threshold: presents only", 5.0),
-    "ensemble": ("[d] as score, with the mean score of this model and those of other runs (relabel.runs)", 2.0),
-    "uncertainty": ("[e] scores whose variance is at most the threshold when features are dropped at random", 0.3),
-    "all": ("every label at once, by the sign of its score (2 steps)", None),
+
+class Strategy(NamedTuple):
+    """What is easy, the threshold that Durand 2019 gives it, and settings that only it has."""
+
+    what: str
+    threshold: float | None
+    settings: tuple[str, ...] = ()
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "score": Strategy("[a] scores (logits) of at least the threshold, or at most its negative", 2.0),
+    "proportion": Strategy("[b] of a batch's unknown labels the threshold's share, by |score|", 0.8),
+    "positive": Strategy("[c] scores of at least the threshold: presents only", 5.0),
+    "ensemble": Strategy("[d] as score, with the mean score of this model and those of other runs", 2.0, ("runs",)),
+    "uncertainty": Strategy(
+        "[e] scores whose variance is at most the threshold when features are dropped at random",
+        0.3,
+        ("passes", "dropout"),
+    ),
+    "all": Strategy("every label at once, by the sign of its score (2 steps)", None),
 }
+_SETTINGS_OF_ONE = {name for strategy in STRATEGIES.values() for name in strategy.settings}
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class Relabelling(nn.Module):
         self.settings = check_relabel(strategy, settings)
         self.labels = labels
         given = self.settings.threshold
-        self.threshold = STRATEGIES[strategy][1] if given is None else given
+        self.threshold = STRATEGIES[strategy].threshold if given is None else given
         self.register_buffer("present", bits.empty(*labels.shape))
         self.register_buffer("absent", bits.empty(*labels.shape))
 
@@ -103,8 +116,9 @@ class Relabelling(nn.Module):
     def summary(self, truth: Labels | None) -> dict[str, Any]:
         """How many labels there are to learn from now and, against the truth, how right the weak ones are (table 2).
 
-        The true-positive rate is over the weakly labelled that are in truth present, the true-negative rate over
-        those in truth absent, the accuracy over both. With `positive` there is the accuracy alone.
+        present_right and absent_right: of the weak presents and absents, the share that is right. The true-positive
+        rate is over the weakly labelled that are in truth present, the true-negative rate over those in truth absent;
+        a strategy that adds no absents has neither.
         """
         counts = np.zeros((2, 3), np.int64)  # weak absent, weak present × in truth absent, unknown, present
         for start in range(0, len(self.labels), ROWS_AT_ONCE):
@@ -117,10 +131,11 @@ class Relabelling(nn.Module):
         found: dict[str, Any] = {"present": int(counts[1].sum()), "absent": int(counts[0].sum())}
         found["used_share"] = self.labels.known_share + int(counts.sum()) / max(1, math.prod(self.labels.shape))
         if truth is not None:
-            both = self.strategy != "positive"  # it adds no absents, so that the rates would be 1 and 0
+            both = self.strategy != "positive"
+            found["present_right"] = _share(right_present, right_present + wrong)
+            found["absent_right"] = _share(right_absent, right_absent + missed)
             found["true_positive_rate"] = _share(right_present, right_present + missed) if both else None
             found["true_negative_rate"] = _share(right_absent, right_absent + wrong) if both else None
-            found["accuracy"] = _share(right_present + right_absent, right_present + right_absent + missed + wrong)
         return found
 
     def count(self) -> int:
@@ -171,14 +186,12 @@ def _largest(sizes: Tensor, among: Tensor, share: float) -> Tensor:
 
 def describe(summary: Mapping[str, Any], known_share: float, epoch: int) -> str:
     """One line on a relabelling for a person."""
-    added = f"{summary['present']:,} presents and {summary['absent']:,} absents"
-    words = f"relabelled before epoch {epoch}: {added} added, {summary['used_share']:.1%} of labels used now"
-    words += f" ({known_share:.1%} known)"
-    if summary.get("accuracy") is not None:
-        words += f"; {summary['accuracy']:.1%} of the added are right"
-    rates = {what: summary.get(f"true_{name}_rate") for name, what in (("positive", "present"), ("negative", "absent"))}
-    right = [f"{rate:.1%} of those in truth {what}" for what, rate in rates.items() if rate is not None]
-    return f"{words} ({', '.join(right)})" if right else words
+    added = []
+    for what in ("present", "absent"):
+        right = summary.get(f"{what}_right")
+        added.append(f"{summary[what]:,} {what}s" + ("" if right is None else f" ({right:.1%} right)"))
+    used = f"{summary['used_share']:.1%} of labels used now ({known_share:.1%} known)"
+    return f"relabelled before epoch {epoch}: {' and '.join(added)} added, {used}"
 
 
 def relabel_epochs(epochs: int) -> tuple[int, ...]:
@@ -196,12 +209,11 @@ def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[i
         raise TrilabelError(f"relabelling: passes is 2 or more, or nothing varies, not {chosen.passes}")
     if not 0 < chosen.dropout < 1:
         raise TrilabelError(f"relabelling: dropout is a share of features, above 0 and below 1, not {chosen.dropout}")
-    if (strategy == "ensemble") != bool(chosen.runs):
-        raise TrilabelError(
-            "relabelling by ensemble takes the mean with other runs: name them with relabel.runs=RUN,RUN"
-            if not chosen.runs
-            else f"relabel.runs goes with ensemble, not with {strategy}"
-        )
+    if others := sorted(_SETTINGS_OF_ONE & set(settings) - set(STRATEGIES[strategy].settings)):
+        owner = next(name for name, other in STRATEGIES.items() if others[0] in other.settings)
+        raise TrilabelError(f"relabel.{others[0]} goes with relabelling by {owner}, not by {strategy}")
+    if strategy == "ensemble" and not chosen.runs:
+        raise TrilabelError("relabelling by ensemble takes the mean with other runs: name them, relabel.runs=RUN,RUN")
     if chosen.epochs is not None and (not chosen.epochs or min(chosen.epochs) < 1):
         raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
     first = min(chosen.epochs or (2,))

@@ -115,13 +115,14 @@ class State:
         tensors, progress = self._read_weights(file)
         self.progress = Progress(**progress)
         self.sums = self._on_device(checkpoint.part("sums", tensors))
-        try:
-            self.diagnosis.load_state_dict(checkpoint.part("diagnosis", tensors))
-        except RuntimeError as error:
+        followed = checkpoint.part("diagnosis", tensors)
+        followed.setdefault("probabilities", torch.zeros_like(self.diagnosis.probabilities))  # not in older runs
+        if followed["first"].shape != self.diagnosis.first.shape:
             raise TrilabelError(
                 f"{file}: the run began with the truth of hidden labels at hand and goes on without, or the other way "
                 "round; give the data set as it was"
-            ) from error
+            )
+        self.diagnosis.load_state_dict(followed)
         if not first:
             self.progress.counted = 0
             for value in (*self.sums.values(), *self.diagnosis.counts().values()):

@@ -27,8 +27,13 @@ def easy(strategy: str, threshold: float | None, passes: list[Matrix], labels: M
     return weak
 
 
-def rates(weak: Matrix, truth: Matrix) -> tuple[float | None, float | None, float | None]:
-    """(true-positive rate, true-negative rate, accuracy) over the weak labels whose truth is known."""
+def rates(weak: Matrix, truth: Matrix) -> tuple[float | None, ...]:
+    """(right of weak presents, of weak absents, true-positive rate, true-negative rate), where the truth is known."""
     pairs = [(w, t) for ws, ts in zip(weak, truth, strict=True) for w, t in zip(ws, ts, strict=True) if w and t]
-    present, absent = [w > 0 for w, t in pairs if t > 0], [w < 0 for w, t in pairs if t < 0]
-    return tuple(sum(right) / len(right) if right else None for right in (present, absent, present + absent))
+    groups = (
+        [t > 0 for w, t in pairs if w > 0],
+        [t < 0 for w, t in pairs if w < 0],
+        [w > 0 for w, t in pairs if t > 0],
+        [w < 0 for w, t in pairs if t < 0],
+    )
+    return tuple(sum(right) / len(right) if right else None for right in groups)

@@ -26,7 +26,7 @@ from trilabel.report import plots
 _MOST_LETTERS = 50  # of a file name: file systems take about 250 bytes, and a letter may have four
 _IN_OVERVIEW = 8  # images
 _OPAQUE = 0.65  # how much of the image the strongest evidence hides
-_WORDS = {1: " present", -1: " absent", 0: ""}
+_WORDS = {1: " (is present)", -1: " (is absent)", 0: ""}
 NO_BOXES = np.zeros((0, 4), np.float32)
 
 
@@ -106,7 +106,7 @@ def figure(rows: Sequence[Row], inches: float = 3.0) -> Figure:
         _show(axes[0], row.image, shortened(row.id, letters))
         grey = np.repeat(row.image.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)  # colours are for the map
         for each, panel in zip(axes[1:], row.panels, strict=False):
-            _show(each, grey, f"{shortened(panel.name, letters - 13)} {panel.probability:.2f}{_WORDS[panel.known]}")
+            _show(each, grey, f"{shortened(panel.name, letters - 18)} {panel.probability:.2f}{_WORDS[panel.known]}")
             _overlay(each, panel, *row.image.shape[:2])
     return drawn
 

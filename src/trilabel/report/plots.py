@@ -1,5 +1,6 @@
 """Plots, drawn without a display."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +19,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 def save(figure: Figure, path: str | Path) -> None:
     """Writes a figure whole or not at all, in the format that the name ends in."""
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font has not: a box is drawn in its place
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 

@@ -47,7 +47,12 @@ def table(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 def relabellings(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """(header, a row for each relabelling): what was added, what is used now, and how right it is (Durand, table 2)."""
-    rates = {"true_positive_rate": "TP %", "true_negative_rate": "TN %", "accuracy": "right %"}
+    rates = {
+        "present_right": "presents right %",
+        "absent_right": "absents right %",
+        "true_positive_rate": "TP %",
+        "true_negative_rate": "TN %",
+    }
     found = [(record, record["relabelled"]) for record in history if "relabelled" in record]
     shown = [name for name in rates if any(summary.get(name) is not None for _, summary in found)]
     rows = [
