@@ -37,8 +37,8 @@ class Config:
     """Weights of the backbone: a .safetensors file, a folder with one, the folder of a run of the same backbone, or
     "hub" to download; none: random."""
     keep_head: bool = False
-    """Where `weights` is a run on the same classes: start from its head too. It must be of the same kind, as gap, weldon
-    and saliency are."""
+    """Where `weights` is a run on the same classes: start from its head too, if it is of the same kind (as gap, weldon
+    and saliency are)."""
     head: str = "gap"
     """What turns feature maps into class scores (see `trilabel parts`)."""
     head_settings: Mapping[str, Any] = field(default_factory=dict)
