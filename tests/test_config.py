@@ -11,7 +11,7 @@ from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.models import HEADS, check_graph, check_head
 from trilabel.recipes import RECIPES
-from trilabel.relabel import STRATEGIES, check_relabel
+from trilabel.relabel import STRATEGIES, check_relabel, relabel_epochs
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -37,12 +37,12 @@ PUBLISHED = {
     "durand2019": {
         "backbone": "resnet101", "head": "weldon", "head_settings": {}, "graph": "gnn", "graph_settings": {},
         "settings": {"normalise": "share"}, "relabel": "uncertainty",
-        "relabel_settings": {"epochs": [10, 15], "threshold": 0.3}, "image_size": 448, "batch_size": 16, "epochs": 20,
+        "relabel_settings": {"threshold": 0.3}, "image_size": 448, "batch_size": 16, "epochs": 20,
         "optimiser": "sgd", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 10, "lr_step_factor": 0.1,
     },
     "durand2019-bce": {"settings": {"normalise": "all"}, "graph": "none", "relabel": "none"},
     "durand2019-gnn": {"settings": {"normalise": "share"}, "graph": "gnn", "relabel": "none"},
-    "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {"epochs": [10, 15]}},
+    "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {}},
     "durand2019-two-steps": {"graph": "gnn", "relabel": "all", "relabel_settings": {"epochs": [10]}},
     "huynh2020-openimages-imcl": {
         "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5},
@@ -70,6 +70,7 @@ def test_recipes_have_the_published_settings():
     for recipe, settings in PUBLISHED.items():
         config = RECIPES[recipe]().to_json()
         assert {name: config[name] for name in settings} == settings, recipe
+    assert relabel_epochs(RECIPES["durand2019"]().epochs) == (10, 15)
     defaults = METHODS["imcl"].Settings()
     assert (defaults.label_weight, defaults.feature_weight, defaults.neighbours) == (1.0, 0.5, 5)
     assert defaults.label_neighbours == 50 and defaults.graph == "co-occurrence"

@@ -105,7 +105,7 @@ def table(tmp_path, text, name="graph.csv"):
 
 def test_a_table_with_weights_is_taken_as_it_is(tmp_path):
     path = table(tmp_path, "label,neighbour,weight\ncat,dog,0.25\ncat,cat,2\nball,cat,-1e-1\n")
-    assert neighbours(from_file(path, CLASSES)) == [{1: 0.25, 0: 2}, {1: 1}, {0: pytest.approx(-0.1)}]
+    assert neighbours(from_file(path, CLASSES)) == [{1: 0.25, 0: 2}, {1: 1}, {2: 1, 0: pytest.approx(-0.1)}]
 
 
 def test_a_table_without_weights_gives_half_to_the_label_itself(tmp_path):

@@ -76,10 +76,12 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(
         ({"head": "wheldon"}, "no head named 'wheldon'; there are: gap, weldon, "),
         ({"head": "weldon", "head_settings": {"up": 1}}, "head 'weldon' has no setting 'up'; it has: top, bottom"),
         ({"head": "weldon", "head_settings": {"top": 2}}, "shares, in (0, 1]"),
+        ({"head": "saliency", "settings": {"alpha": 1}}, "but the head has: --set head.alpha=…"),
+        ({"head_settings": {"top": 1}}, "head 'gap' has no setting 'top'; it has none at all"),
         ({"graph": "gmn"}, "no graph named 'gmn'; there are: none, gnn"),
-        ({"graph_settings": {"hidden": 3}}, "hidden: settings of a graph, but the graph is none"),
+        ({"graph_settings": {"hidden": 3}}, "hidden: settings of a graph, but the graph is none; say --graph gnn"),
         ({"graph": "gnn", "graph_settings": {"steps": 0}}, "hidden and steps are 1 or more"),
-        ({"keep_head": True}, "keep_head starts from the head of a run: name one as weights, not None"),
+        ({"keep_head": True}, "keep_head starts from the head of a trained run: name it, --weights RUN"),
     ]
     for changes, message in wrong:
         with pytest.raises(TrilabelError) as caught:

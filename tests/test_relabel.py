@@ -287,7 +287,7 @@ def test_members_of_an_ensemble_must_fit(holes: Dataset, quick: Config, tmp_path
 
 
 def test_one_epoch_is_too_few_to_relabel_from(holes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match=r"never happens in 1 epochs; name an earlier .* or train for longer"):
+    with pytest.raises(TrilabelError, match=r"never happens in 1 epochs; name others, .* or train for longer"):
         train(holes, replace(quick, relabel="score", epochs=1), tmp_path / "run")
 
 
@@ -344,6 +344,8 @@ def test_it_is_said_in_one_line() -> None:
     found = {"present": 1200, "absent": 3, "used_share": 0.5}
     start = "relabelled before epoch 10: 1,200 presents and 3 absents added, 50.0% of labels used now (10.0% known)"
     assert describe(found, 0.1, 10) == start
+    nothing = {"present": 0, "absent": 0, "used_share": 0.1}
+    assert "no unknown label was easy enough" in describe(nothing, 0.1, 10)
     right = {"present_right": 0.855, "absent_right": None}
     assert describe(found | right, 0.1, 10) == start.replace("presents", "presents (85.5% right)")
 

@@ -166,7 +166,7 @@ class DataSimulate(Source):
             return print_json(summary)
         return print(
             f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
-            f"({after.known_share:.2%} of all known)"
+            f"({after.known_share:.2%} of all known); read it without --images, its paths start from itself"
         )
 
 

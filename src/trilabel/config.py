@@ -166,7 +166,8 @@ def settings_of(kind: type[Any], values: Mapping[str, Any], name: str, part: str
     parsed: dict[str, Any] = {}
     for setting, value in values.items():
         if setting not in known:
-            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; it has: {', '.join(known) or 'none'}")
+            others = f"it has: {', '.join(known)}" if known else "it has none at all"
+            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; {others}")
         what = f"setting {setting!r} of {part} {name!r}"
         kinds = get_args(hints[setting]) or (hints[setting],)
         several = next((kind for kind in (hints[setting], *kinds) if get_origin(kind) is tuple), None)

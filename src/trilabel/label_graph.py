@@ -70,8 +70,8 @@ def seen_with(labels: Labels) -> sp.csr_array:
 def from_file(path: str | Path, classes: Sequence[str]) -> LabelGraph:
     """A table of label, neighbour and, if it has that column, weight; what it does not list is not connected.
 
-    Weights are taken as they are. Without them, half the weight of a label is its own and the rest is shared evenly
-    between its neighbours. A label without a row has only itself, as in `identity`.
+    Weights are taken as they are; a label speaks for itself with 1 unless a row says otherwise. Without weights, half
+    the weight of a label is its own and the rest is shared evenly between its neighbours.
     """
     path = Path(path)
     cells = rows_of(path, _COLUMNS)
@@ -86,6 +86,8 @@ def from_file(path: str | Path, classes: Sequence[str]) -> LabelGraph:
         others = [other for other in row if other != place]
         if not row or (not weighted and not others):
             rows[place] = {place: 1.0}
+        elif weighted and place not in row:
+            rows[place] = {place: 1.0, **row}
         elif not weighted:
             rows[place] = {place: 0.5} | dict.fromkeys(others, 0.5 / len(others))
     return _of_rows(rows)

@@ -1,6 +1,6 @@
 """What a run will do, worked out before it starts: which images, which stages, which batches."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, check_method
-from trilabel.models import check_graph, check_head
+from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
 from trilabel.relabel import check_relabel
 from trilabel.run_folder import RunFolder
@@ -58,12 +58,14 @@ def check_parts(config: Config, labels: Labels, goes_on: bool = False) -> None:
 
     goes_on: the run has a checkpoint, and needs the weights that it started from no more.
     """
+    _refuse_settings_of_other_parts(config)
     check_method(config.method, config.settings, labels)
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
     if config.keep_head and not goes_on:
         if config.weights is None or not is_run(config.weights):
-            raise TrilabelError(f"keep_head starts from the head of a run: name one as weights, not {config.weights}")
+            given = "" if config.weights is None else f", not {config.weights}"
+            raise TrilabelError(f"keep_head starts from the head of a trained run: name it, --weights RUN{given}")
         if RunFolder(Path(config.weights)).read()["classes"] != list(labels.classes):
             raise TrilabelError(f"{config.weights}: keep_head needs a run on the same classes in the same order")
     heads = METHODS[config.method].heads
@@ -73,11 +75,27 @@ def check_parts(config: Config, labels: Labels, goes_on: bool = False) -> None:
         raise TrilabelError(f"method {config.method!r} looks into its head: no graph can stand behind it")
     if config.relabel == "none":
         if config.relabel_settings:
-            raise TrilabelError(f"{', '.join(config.relabel_settings)}: settings of relabelling, but relabel is none")
+            names = ", ".join(config.relabel_settings)
+            raise TrilabelError(f"{names}: settings of relabelling, but relabel is none; say --relabel score")
         return
     check_relabel(config.relabel, config.relabel_settings, [stage.epochs for stage in plan_stages(config)])
     if config.relabel == "ensemble" and config.plan != "fine-tune":
         raise TrilabelError("relabelling by ensemble needs images, and a linear stage has only features; fine-tune")
+
+
+def _refuse_settings_of_other_parts(config: Config) -> None:
+    """Says where a setting belongs that was given to the method and is another part's."""
+    if config.method not in METHODS:
+        return
+    parts = {"head": HEADS.get(config.head), "graph": GRAPHS.get(config.graph)}
+    own = {f.name for f in fields(METHODS[config.method].Settings)}
+    for setting in set(config.settings) - own:
+        for part, kind in parts.items():
+            if kind is not None and setting in {f.name for f in fields(kind.Settings)}:
+                raise TrilabelError(
+                    f"method {config.method!r} has no setting {setting!r}, but the {part} has: "
+                    f"--set {part}.{setting}=…, or {part}_settings in a Config"
+                )
 
 
 def split_for_training(dataset: Dataset, config: Config) -> tuple[Dataset, NDArray[np.int64], NDArray[np.int64]]:

@@ -179,7 +179,7 @@ class Model:
         game = None
         if pointing:
             if dataset.boxes is None or not np.isin(dataset.boxes.image, rows).any():
-                raise TrilabelError(f"split {split!r} has no boxes: where its objects are is needed to play --pointing")
+                raise TrilabelError(f"split {split!r} has no boxes: the pointing game needs to know where objects are")
             game = _PointingGame(dataset.boxes, dataset.labels, kept, columns[kept])
         logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, maps=pointing, seen=game)
         truth = dataset.labels[rows][:, kept]

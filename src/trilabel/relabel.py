@@ -186,6 +186,8 @@ def _largest(sizes: Tensor, among: Tensor, share: float) -> Tensor:
 
 def describe(summary: Mapping[str, Any], known_share: float, epoch: int) -> str:
     """One line on a relabelling for a person."""
+    if not summary["present"] + summary["absent"]:
+        return f"relabelled before epoch {epoch}: no unknown label was easy enough; relabel.threshold decides"
     added = []
     for what in ("present", "absent"):
         right = summary.get(f"{what}_right")
@@ -219,8 +221,8 @@ def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[i
     first = min(chosen.epochs or (2,))
     if stages and first > max(stages):
         raise TrilabelError(
-            f"relabelling before epoch {first} never happens in {max(stages)} epochs; name an earlier one with "
-            "relabel.epochs, or train for longer"
+            f"relabelling before epoch {first} never happens in {max(stages)} epochs; name others, such as "
+            "relabel.epochs=2,3, or train for longer"
         )
     return chosen
 

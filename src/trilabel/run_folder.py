@@ -150,7 +150,7 @@ class RunFolder:
             raise TrilabelError(f"{file}: damaged ({error})") from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished training run."""
 
@@ -158,6 +158,10 @@ class Run:
     config: Config
     history: list[dict[str, Any]]
     best: dict[str, Any]
+
+    def __repr__(self) -> str:
+        scores = f", {self.config.select} {self.metrics.get(self.config.select)}" if self.metrics else ""
+        return f"Run({str(self.folder)!r}, {len(self.history)} epochs, best {self.best['epoch']}{scores})"
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -82,12 +82,12 @@ def test_a_missing_class_is_named_with_what_to_do(tmp_path):
 
 def test_a_wrong_size_says_which_is_right(tmp_path):
     path = written(tmp_path, LINES)
-    assert "the vector of line 2 has 3 numbers, not 4; set size=3" in refused(path, ["dog"], 4)
-    assert "the vector of line 2 has 3 numbers, not 300; set size=3" in refused(path, ["dog"], 300)
-    assert "the vector of line 2 has 3 numbers, not 2; set size=3" in refused(path, ["dog"], 2)
-    assert "the vector of line 3 has 3 numbers, not 2; set size=3" in refused(path, ["traffic light"], 2)
+    assert "the vector of line 2 has 3 numbers, not 4; set head.size=3" in refused(path, ["dog"], 4)
+    assert "the vector of line 2 has 3 numbers, not 300; set head.size=3" in refused(path, ["dog"], 300)
+    assert "the vector of line 2 has 3 numbers, not 2; set head.size=3" in refused(path, ["dog"], 2)
+    assert "the vector of line 3 has 3 numbers, not 2; set head.size=3" in refused(path, ["traffic light"], 2)
     path = written(tmp_path, "7 300\ndog" + 300 * " 1")
-    assert "holds vectors of 300 numbers, not 50; set size=300" in refused(path, ["dog"], 50)
+    assert "holds vectors of 300 numbers, not 50; set head.size=300" in refused(path, ["dog"], 50)
     assert read_vectors(path, ["dog"], 300).shape == (1, 300)
     assert "line 1 has 0 numbers, not 3; correct or remove the line" in refused(
         written(tmp_path, "dog one two"), ["dog"]

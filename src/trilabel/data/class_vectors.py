@@ -49,7 +49,7 @@ def _search(path: str | Path, names: list[str], size: int) -> tuple[dict[str, ND
         if number == 1 and len(tokens) == 2 and tokens[0].isdigit() and tokens[1].isdigit():
             if int(tokens[1]) != size:
                 raise TrilabelError(
-                    f"{path}: holds vectors of {int(tokens[1])} numbers, not {size}; set size={int(tokens[1])}"
+                    f"{path}: holds vectors of {int(tokens[1])} numbers, not {size}; set head.size={int(tokens[1])}"
                 )
             continue
         name = _plain(_text(b" ".join(tokens[: max(1, len(tokens) - size)])))
@@ -108,7 +108,7 @@ def _numbers(tokens: list[bytes]) -> int:
 
 def _wrong_size(path: str | Path, number: int, tokens: list[bytes], size: int) -> str:
     count = _numbers(tokens)
-    advice = f"set size={count}" if count else "correct or remove the line"
+    advice = f"set head.size={count}" if count else "correct or remove the line"
     return f"{path}: the vector of line {number} has {count} numbers, not {size}; {advice}"
 
 

@@ -37,6 +37,8 @@ _TURNS = {  # what makes an image upright, by the orientation that the camera no
 }
 
 
+_MISSING = "no such image"
+
 # ---- one image
 
 
@@ -53,7 +55,7 @@ def decode(path: str | Path, size: int) -> Tensor:
                 image = image.convert("RGBA")  # the same colours in the end, but PIL warns on the direct way
             small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
     except FileNotFoundError:
-        raise TrilabelError(f"{path}: no such image") from None
+        raise TrilabelError(f"{path}: {_MISSING}") from None
     except Exception as error:  # PIL raises a dozen kinds when bytes are damaged
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrilabelError(f"{path}: broken image ({reason})") from None
@@ -86,7 +88,7 @@ def looks_wrong(path: str) -> str | None:
             file.seek(-min(64, size), os.SEEK_END)
             tail = file.read()
     except FileNotFoundError:
-        return f"{path}: no such image"
+        return f"{path}: {_MISSING}"
     except (OSError, ValueError) as error:
         return f"{path}: cannot be read ({getattr(error, 'strerror', error)})"
     if size == 0:
@@ -180,6 +182,10 @@ def open_images(
         raise TrilabelError("no images: neither paths nor image arrays were given")
     workers = min(16, os.cpu_count() or 1) if workers is None else workers
     trouble = find_trouble(paths, shown)
+    if len(paths) > 1 and sum(_MISSING in message for _, message in trouble) == len(paths):
+        raise TrilabelError(
+            f"{trouble[0][1]}, and no other of {len(paths)} images either; is --images the right folder?"
+        )
     if broken == "stop":
         _stop_at(trouble)
     bad = {position for position, _ in trouble}

@@ -162,6 +162,6 @@ def check_graph(name: str, settings: Mapping[str, Any]) -> Any:
         raise TrilabelError(f"no graph named {name!r}; there are: none, {', '.join(GRAPHS)}")
     if name == "none":
         if settings:
-            raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none")
+            raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none; say --graph gnn")
         return None
     return settings_of(GRAPHS[name].Settings, settings, name, "graph")

@@ -11,7 +11,7 @@ import torch
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
@@ -26,6 +26,7 @@ from trilabel.report import plots
 _MOST_LETTERS = 50  # of a file name: file systems take about 250 bytes, and a letter may have four
 _IN_OVERVIEW = 8  # images
 _OPAQUE = 0.65  # how much of the image the strongest evidence hides
+_OUTLINED: list[AbstractPathEffect] = [withStroke(linewidth=3, foreground="black")]
 _WORDS = {1: " (is present)", -1: " (is absent)", 0: ""}
 NO_BOXES = np.zeros((0, 4), np.float32)
 
@@ -140,11 +141,12 @@ def _overlay(axes: Any, panel: Panel, height: int, width: int) -> None:
     axes.imshow(colours, extent=(0, 1, 1, 0), aspect=height / width, interpolation="bilinear")
     for left, top, right, bottom in panel.boxes.tolist():
         outline = Rectangle((left, top), right - left, bottom - top, fill=False, edgecolor="white", linewidth=1.2)
-        outline.set_path_effects([withStroke(linewidth=3, foreground="black")])
+        outline.set_path_effects(_OUTLINED)
         axes.add_patch(outline)
-    axes.plot(
-        *peak(panel.map), "+", color="white", markersize=9, path_effects=[withStroke(linewidth=3, foreground="black")]
-    )
+    if not values.any():
+        style: dict[str, Any] = {"color": "white", "ha": "center", "va": "bottom", "path_effects": _OUTLINED}
+        axes.text(0.5, 0.97, "nowhere above 0", fontsize=7, **style)
+    axes.plot(*peak(panel.map), "+", color="white", markersize=9, path_effects=_OUTLINED)
 
 
 def shortened(text: str, letters: int) -> str:
