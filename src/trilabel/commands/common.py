@@ -1,0 +1,141 @@
+"""What the commands share: how data is named and read, and how settings are given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from trilabel.config import Config
+from trilabel.errors import TrilabelError
+
+if TYPE_CHECKING:
+    from trilabel.data import Dataset
+
+
+class UsageError(Exception):
+    """The arguments do not go together; exit code 2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """How to read a data set; the same for every command."""
+
+    format: str | None = None
+    """How to read the data: csv, folder or voc; none: find out."""
+    images: str | None = None
+    """Folder that the paths in a table start from; none: the table's own."""
+    splits: tuple[str, ...] = ()
+    """NAME=FILE (image ids, one a line) or NAME=SHARE (drawn from train), such as val=val.txt test=0.2."""
+    values: Literal["auto", "binary", "signed"] = "auto"
+    """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are no classes."""
+    delimiter: str | None = None
+    """What separates the cells of a table; none: by the ending of its name."""
+    conflict: Literal["error", "unknown", "majority"] = "error"
+    """What becomes of a label that a table gives both as present and as absent."""
+    difficult: Literal["unknown", "absent", "present"] = "unknown"
+    """What a PASCAL VOC class is in an image where all its objects are marked difficult."""
+    year: int | None = None
+    """Which PASCAL VOC, where there are several."""
+
+    def options(self) -> dict[str, Any]:
+        """What differs from the default, for `data.read` and for the run folder."""
+        chosen = {f.name: getattr(self, f.name) for f in fields(Source)}
+        return {name: value for name, value in chosen.items() if value != getattr(Source, name)}
+
+
+def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
+    """A data set by path, or the embedded scenes by name."""
+    from trilabel import data as readers
+    from trilabel.console import say
+
+    if data == "scenes" and not Path(data).exists():
+        return readers.scenes()
+    splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
+    dataset = readers.read(data, **{**options, "splits": {name: _number(what) for name, what in splits.items()}})
+    for note in dataset.notes:
+        say(f"{data}: {note}")
+    return dataset
+
+
+def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Dataset":
+    """The data set that is named, or else the one that a run was trained on, with nothing hidden."""
+    from trilabel.run_folder import RunFolder
+
+    source = {"data": data, **options} if data else dict(RunFolder(run).read()["source"])
+    if not source:
+        raise UsageError("this run does not know its data (it was started from Python); name it")
+    if not data and options:
+        raise UsageError(f"{', '.join(options)}: name the data that these are for, too")
+    return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+
+
+def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
+    """The data set of a run, with the training labels hidden that the run hides."""
+    from trilabel import simulate
+    from trilabel.plan import split_for_training
+
+    options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
+    dataset = read_data(source["data"], options)
+    if "hide" not in source:
+        return dataset
+    _, rows, _ = split_for_training(dataset, config)
+    return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
+
+
+def choices(settings: type[Any]) -> dict[str, str]:
+    """What may be given for each setting of a method: its default, and after it the others where they are few."""
+    hints = get_type_hints(settings)
+    found = {}
+    for f in fields(settings):
+        others = [other for other in get_args(hints[f.name]) if other != f.default]
+        words = [f.default, *others] if get_origin(hints[f.name]) is Literal else [f.default]
+        found[f.name] = "|".join("none" if word is None else "…" if word == () else str(word) for word in words)
+    return found
+
+
+def set_words(choices: Mapping[str, str], prefix: str = "") -> list[str]:
+    """How to set a part's settings, in one line; no line where it has none."""
+    words = " ".join(f"{prefix}{name}={choice}" for name, choice in choices.items())
+    return [f"--set {words}"] if words else []
+
+
+def from_anywhere(value: Any) -> Any:
+    """Paths that exist made absolute, so that a run can be resumed and scored from another folder."""
+    if isinstance(value, tuple | list):
+        return [from_anywhere(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    name, equals, path = value.rpartition("=")  # NAME=FILE of --splits
+    return f"{name}{equals}{Path(path).absolute()}" if path and Path(path).exists() else value
+
+
+def name_and_value(option: str, text: str) -> tuple[str, str]:
+    """NAME=VALUE as a pair."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"{option} {text}: write NAME=VALUE")
+    return name, value
+
+
+def check_folder(out: Path, overwrite: bool) -> None:
+    """Refuses to write among what is in a folder already, unless told to."""
+    if out.is_file():
+        raise TrilabelError(f"{out}: this is a file; name a folder")
+    if not overwrite and out.is_dir() and any(out.iterdir()):
+        raise TrilabelError(f"{out}: this folder exists; choose another, or say --overwrite")
+
+
+def at_least_one(**options: int) -> None:
+    """Refuses numbers below 1."""
+    for name, value in options.items():
+        if value < 1:
+            raise UsageError(f"--{name} {value}: give 1 or more")
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
