@@ -202,7 +202,7 @@ def test_values_that_are_no_text_stay_what_they_are():
         ("count", "2.5", "setting 'count' of method 'm' is a whole number, not '2.5'"),
         ("on", "yes", "setting 'on' of method 'm' is true or false, not 'yes'"),
         ("weight", "heavy", "setting 'weight' of method 'm' is a finite number, not 'heavy'"),
-        ("wait", "1", "method 'm' has no setting 'wait'; it has: share, count, on, kind, weight, limit, name"),
+        ("colour", "1", "method 'm' has no setting 'colour'; it has: share, count, on, kind, weight, limit, name"),
     ],
 )
 def test_text_that_cannot_be_read_is_refused(name, value, says):

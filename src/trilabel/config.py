@@ -6,6 +6,7 @@ Nothing heavy is imported here: the command line reads it to print help.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
@@ -167,7 +168,9 @@ def settings_of(kind: type[Any], values: Mapping[str, Any], name: str, part: str
     for setting, value in values.items():
         if setting not in known:
             others = f"it has: {', '.join(known)}" if known else "it has none at all"
-            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; {others}")
+            near = get_close_matches(setting, known, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; {others}{meant}")
         what = f"setting {setting!r} of {part} {name!r}"
         kinds = get_args(hints[setting]) or (hints[setting],)
         several = next((kind for kind in (hints[setting], *kinds) if get_origin(kind) is tuple), None)

@@ -1,8 +1,19 @@
 """The one exception that means "the input is at fault, and here is what to do about it"."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TrilabelError(ValueError):
     """A one-line message for the person at the keyboard: what is wrong, where, and what to do.
 
     The command line prints it without a traceback and exits with 1.
     """
+
+
+def no_such(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
+    """That there is no head (method, …) of this name, which there are, and which was perhaps meant."""
+    known = list(names)
+    near = get_close_matches(name, known, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return TrilabelError(f"no {kind} named {name!r}; there are: {', '.join(known)}{meant}")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from trilabel import bits
 from trilabel.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.config import settings_of
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, no_such
 from trilabel.labels import Labels
 from trilabel.methods import OverProcesses
 
@@ -170,7 +170,7 @@ def easy(strategy: str, threshold: float | None, scores: Tensor, labels: Tensor)
         case "all":
             chosen = torch.ones_like(labels, dtype=torch.bool)
         case _:
-            raise TrilabelError(f"no relabelling named {strategy!r}; there are: none, {', '.join(STRATEGIES)}")
+            raise no_such("relabelling", strategy, STRATEGIES)
     sign = (mean > 0).to(torch.int8) - (mean < 0).to(torch.int8)  # 0 for a score of 0 or NaN: it says nothing
     return torch.where(chosen & (labels == 0), sign, 0)
 
@@ -204,7 +204,7 @@ def relabel_epochs(epochs: int) -> tuple[int, ...]:
 def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[int] = ()) -> RelabelSettings:
     """The settings of relabelling; refuses what makes no sense. `stages` are the epochs of each stage, if known."""
     if strategy not in STRATEGIES:
-        raise TrilabelError(f"no relabelling named {strategy!r}; there are: none, {', '.join(STRATEGIES)}")
+        raise no_such("relabelling", strategy, ("none", *STRATEGIES))
     chosen: RelabelSettings = settings_of(RelabelSettings, settings, strategy, "relabelling")
     _check_threshold(strategy, chosen.threshold)
     if chosen.passes < 2:

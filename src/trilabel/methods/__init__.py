@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trilabel.config import settings_of
-from trilabel.errors import TrilabelError
+from trilabel.errors import no_such
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
 from trilabel.methods.asymmetric import Asymmetric, Focal
@@ -54,7 +54,7 @@ def create_method(
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
     """Reads a method's settings and makes sure that it can learn from these labels; gives the settings."""
     if name not in METHODS:
-        raise TrilabelError(f"no method named {name!r}; there are: {', '.join(METHODS)}")
+        raise no_such("method", name, METHODS)
     chosen = settings_of(METHODS[name].Settings, settings, name)
     METHODS[name].check(chosen, labels)
     return chosen

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from trilabel.config import Config, settings_of
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, no_such
 from trilabel.labels import Labels
 from trilabel.models.backbone import Backbone, create_backbone, load_from_run
 from trilabel.models.embedding import EmbeddingHead
@@ -152,14 +152,14 @@ def model_of(
 def check_head(name: str, settings: Mapping[str, Any]) -> Any:
     """The settings of a head; a name or setting that there is not is an error."""
     if name not in HEADS:
-        raise TrilabelError(f"no head named {name!r}; there are: {', '.join(HEADS)}")
+        raise no_such("head", name, HEADS)
     return settings_of(HEADS[name].Settings, settings, name, "head")
 
 
 def check_graph(name: str, settings: Mapping[str, Any]) -> Any:
     """The settings of a graph, None for none; a name or setting that there is not is an error."""
     if name != "none" and name not in GRAPHS:
-        raise TrilabelError(f"no graph named {name!r}; there are: none, {', '.join(GRAPHS)}")
+        raise no_such("graph", name, ("none", *GRAPHS))
     if name == "none":
         if settings:
             raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none; say --graph gnn")
