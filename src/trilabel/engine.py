@@ -341,10 +341,10 @@ class Training:
             model.eval()
             relabelling.forget()
             chunks = in_order(len(images), self.config.batch_size)[fabric.global_rank :: fabric.world_size]
-            numbers = iter(range(fabric.global_rank, len(images), fabric.world_size))
             with progress("relabelling", len(chunks), self.shown) as advance:
-                for drawn in images.batches(chunks, skip_broken=self.config.broken == "skip"):
-                    self._seed([self.config.seed, now.stage, now.epoch, next(numbers), _RELABELLING])
+                for done, drawn in enumerate(images.batches(chunks, skip_broken=self.config.broken == "skip")):
+                    number = fabric.global_rank + done * fabric.world_size  # of the batch, whoever has it
+                    self._seed([self.config.seed, now.stage, now.epoch, number, _RELABELLING])
                     if len(drawn.positions):
                         rows = to_device(torch.from_numpy(drawn.positions), fabric.device)
                         with fabric.autocast():
@@ -575,15 +575,16 @@ class Training:
         """
         if not self.fabric.is_global_zero:
             return
-        graph = self.method.label_graph()
-        if self.relabelling is not None and self.relabelling.count() > _MOST_WEAK_LABELS_WRITTEN:
-            say(f"{self.relabelling.count():,} weak labels: too many for a table, they are in {self.folder.best}")
-            weak = None
-        elif self.relabelling is not None and not self.relabelling.count():
-            say("the best epoch has no weak labels (it may be from before relabelling), so no table of them is written")
-            weak = None
-        else:
-            weak = self.method.weak_labels() if self.relabelling is None else self.relabelling.weak_labels()
+        weak, graph = self.method.weak_labels(), self.method.label_graph()
+        if self.relabelling is not None:
+            count = self.relabelling.count()
+            if not count:
+                say(
+                    "the best epoch has no weak labels (it may be from before relabelling): no table is written"
+                )
+            if count > _MOST_WEAK_LABELS_WRITTEN:
+                say(f"{count:,} weak labels: too many for a table, they are in {self.folder.best}")
+            weak = self.relabelling.weak_labels() if 0 < count <= _MOST_WEAK_LABELS_WRITTEN else None
         if weak is not None:
             named = Labels.from_csr(weak, self.labels.classes, self.labels.ids)
             csv_write.write_known(named, self.folder.weak_labels)

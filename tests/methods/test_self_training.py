@@ -50,13 +50,17 @@ class MapModel(nn.Module):
         return output._replace(maps=self.head.maps(images)) if maps else output
 
 
-def logits_of(head, images, by):
+def logits_of(head, images, by, alpha=0.5, k=5):
     maps = head.maps(images).detach()
     if by == "head":
         return head(head.summarise(images)).detach()
     if by == "gap":
         return maps.mean((2, 3))
-    return maps.mean((2, 3)) + 0.5 * maps.flatten(2).topk(5).values.mean(2)
+    return maps.mean((2, 3)) + alpha * maps.flatten(2).topk(k).values.mean(2)
+
+
+def saliency(settings):
+    return settings.get("label_alpha", 0.5), settings.get("label_k", 5)
 
 
 def plain_loss(settings, head, batch):
@@ -70,7 +74,7 @@ def plain_loss(settings, head, batch):
     total = mean(seen, labels * len(views))
     if settings.get("pseudo") == "off":
         return total
-    scores = logits_of(head, weak, settings.get("labelled_by", "head")).tolist()
+    scores = logits_of(head, weak, settings.get("labelled_by", "head"), *saliency(settings)).tolist()
     pseudo = [
         [oracle_pseudo(x, z, threshold) for x, z in zip(xs, zs, strict=True)]
         for xs, zs in zip(scores, labels, strict=True)
@@ -90,6 +94,7 @@ ABLATIONS = {
     "CR without SR": (GapHead, {"normalise": "batch"}),
     "SR, both views": (SaliencyHead, {"normalise": "batch", "pseudo": "off"}),
     "CR, SR in pseudo-labels only": (GapHead, {"normalise": "batch", "labelled_by": "saliency"}),
+    "… and more of it": (GapHead, {"labelled_by": "saliency", "label_alpha": 3.0, "label_k": 1}),
     "SR + CR without SR": (SaliencyHead, {"normalise": "batch", "labelled_by": "gap", "learned_by": "gap"}),
     "SR + CR": (SaliencyHead, {}),
     "a high threshold": (SaliencyHead, {"threshold": 0.9}),
@@ -105,7 +110,7 @@ def test_every_row_of_the_ablation_is_the_plain_loop(name):
     assert parts["loss"].item() == pytest.approx(plain_loss(settings, model.head, batch), rel=1e-5)
     assert len(model.calls) == 1 and model.calls[0][0] == 3 * method.views  # one forward pass for both views
     assert torch.equal(parts["logits"], logits_of(model.head, batch.images, "head"))
-    scores = logits_of(model.head, batch.images, settings.get("labelled_by", "head"))
+    scores = logits_of(model.head, batch.images, settings.get("labelled_by", "head"), *saliency(settings))
     pseudo = pseudo_labels(scores, batch.labels, settings.get("threshold", 0.6))
     expected = batch.labels if settings.get("pseudo") == "off" else batch.labels + pseudo
     assert torch.equal(parts["taken"], expected)

@@ -26,9 +26,9 @@ class SelfTrainingSettings:
     or nothing: then only known labels are learned, on both views."""
     labelled_by: Literal["head", "gap", "saliency"] = "head"
     """Whose scores make pseudo-labels: the head's own, or those of averaged class maps without or with saliency."""
-    alpha: float = 0.5
+    label_alpha: float = 0.5
     """Of labelled_by=saliency: the weight of the most salient cells, as in the saliency head."""
-    k: int = 5
+    label_k: int = 5
     """Of labelled_by=saliency: their number."""
     learned_by: Literal["head", "gap"] = "head"
     """Whose scores learn from pseudo-labels: the head's own, or those of averaged class maps."""
@@ -61,8 +61,8 @@ class SelfTraining(Method):
             raise TrilabelError(
                 f"self-training: threshold is a probability from 0.5 to 1, not {settings.threshold}; give 0.6"
             )
-        if settings.k < 1 or settings.alpha < 0:
-            raise TrilabelError("self-training: alpha is 0 or more and k 1 or more; give 0.5 and 5")
+        if settings.label_k < 1 or settings.label_alpha < 0:
+            raise TrilabelError("self-training: label_alpha is 0 or more and label_k 1 or more; give 0.5 and 5")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass over both views, the loss of known labels and that of pseudo-labels."""
@@ -91,7 +91,7 @@ class SelfTraining(Method):
         """B×C logits of the head, or of its class maps."""
         if by == "head" or output.maps is None:
             return output.logits
-        return saliency_logits(output.maps, 0.0 if by == "gap" else self.settings.alpha, self.settings.k)
+        return saliency_logits(output.maps, 0.0 if by == "gap" else self.settings.label_alpha, self.settings.label_k)
 
     def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         mean = losses.per_image_bce if self.settings.normalise == "image" else losses.known_mean_bce
