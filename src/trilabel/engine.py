@@ -579,9 +579,7 @@ class Training:
         if self.relabelling is not None:
             count = self.relabelling.count()
             if not count:
-                say(
-                    "the best epoch has no weak labels (it may be from before relabelling): no table is written"
-                )
+                say("the best epoch has no weak labels (it may be from before relabelling): no table is written")
             if count > _MOST_WEAK_LABELS_WRITTEN:
                 say(f"{count:,} weak labels: too many for a table, they are in {self.folder.best}")
             weak = self.relabelling.weak_labels() if 0 < count <= _MOST_WEAK_LABELS_WRITTEN else None
