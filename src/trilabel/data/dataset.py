@@ -72,6 +72,20 @@ class Dataset:
         take = getattr(paths, "take", None)  # millions of paths are picked without making strings of them
         return None, take(rows) if take else [paths[row] for row in rows.tolist()]
 
+    def take(self, rows: NDArray[np.int64]) -> "Dataset":
+        """These images alone, in this order."""
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        splits = {name: place[of][place[of] >= 0] for name, of in self.splits.items()}
+        boxes = None
+        if self.boxes is not None:
+            kept = np.flatnonzero(place[self.boxes.image] >= 0)
+            boxes = Boxes(place[self.boxes.image[kept]], self.boxes.cls[kept], self.boxes.xyxy[kept])
+        labels = self.labels[rows]
+        images, paths = self.images_of(rows)
+        truth = None if self.truth is None else self.truth[rows]
+        return Dataset(labels.ids, paths, labels, splits, boxes, images, truth, self.notes)
+
     def with_labels(self, labels: Labels) -> "Dataset":
         """The same images with other labels (for example some of them hidden); what was known becomes the truth."""
         return replace(self, labels=labels, truth=self.truth or self.labels)

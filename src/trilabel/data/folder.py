@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import overload
 
@@ -14,6 +15,7 @@ from trilabel.labels import Labels
 from trilabel.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+RULE = "images have the class of their folder; every other class is unknown"
 _SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 _SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
 
@@ -52,6 +54,33 @@ class RootedPaths(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"RootedPaths({self.root!r}, {self.names!r})"
+
+
+def root_of(images: str | Path | None, usual: Sequence[Path], first: str) -> Path:
+    """The folder of the images: the one that was given, or else the first of the usual ones that has image `first`.
+
+    Where none has it, the images are elsewhere or not at all, and the first of the usual folders that exists will do.
+    """
+    if images is not None:
+        _check_folder(images)
+        return Path(images)
+    holding = (folder for folder in usual if os.path.isfile(os.path.join(folder, first)))  # noqa: PTH113, PTH118
+    return next(holding, None) or next((folder for folder in usual if folder.is_dir()), usual[-1])
+
+
+def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:
+    """Paths relative to a folder; absolute ones where that cannot be, as on another drive of Windows."""
+
+    @lru_cache(maxsize=1024)
+    def from_here(parent: str) -> str:
+        try:
+            return os.path.relpath(parent or ".", folder)
+        except ValueError:
+            return str(Path(parent).absolute())
+
+    for parent, name in map(os.path.split, paths):
+        inside = from_here(parent)
+        yield name if inside == "." else f"{inside}{os.sep}{name}"
 
 
 def split_name(text: str) -> str:
@@ -113,6 +142,26 @@ def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
     source = np.arange(len(names))
     source[bare[found >= 0]] = len(names) + found[found >= 0]
     return RootedPaths(root, Names.join([names, Names(files)]).take(source)), int((found < 0).sum())
+
+
+def existing(paths: Sequence[str]) -> NDArray[np.bool_]:
+    """Which of these files are there; each folder is listed once, as asking for a million files one by one is slow."""
+    inside: dict[str, set[str]] = {}
+    found = np.zeros(len(paths), bool)
+    for row, path in enumerate(paths):
+        folder, name = os.path.split(path)
+        if folder not in inside:
+            inside[folder] = _files(folder)
+        found[row] = name in inside[folder]
+    return found
+
+
+def _files(folder: str) -> set[str]:
+    try:
+        with os.scandir(folder or ".") as entries:
+            return {entry.name for entry in entries if entry.is_file()}
+    except (OSError, ValueError):
+        return set()
 
 
 def _check_folder(root: str | Path) -> None:
