@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.data.layouts import csv_tags
 from tests.oracles import tables
 from trilabel.data import table_file
 from trilabel.data.csv_table import detect, read, write
@@ -423,3 +424,54 @@ def test_names_from_cells_of_one_size():
     for names in (["a", "bb", "é", ""], ["aa", "bb"], [], ["x" * 9]):
         array = np.array([name.encode() for name in names], "S10")
         assert Names.from_fixed(array) == names
+
+
+def test_tags_in_one_cell(tmp_path):
+    dataset = read(csv_tags.write(tmp_path))
+    assert dataset.classes == ["cat", "Hund groß", "dog", "big, brown"]
+    assert dataset.labels.to_signed().tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0, 1], "val": [2, 4]}
+    assert dataset.notes == (
+        "listed tags are present; every other label, and all of an image without tags, is unknown",
+        "1 images are in no split",
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "options", "classes"),
+    [
+        ("a|b c", {}, ["a", "b c"]),
+        ('"a, b"', {}, ["a", "b"]),
+        ("a b", {"separator": " "}, ["a", "b"]),
+        ("a b", {}, ["a b"]),
+        ("\"['it\\'s', 'x, y']\"", {}, ["it\\'s", "x, y"]),
+        ('"[""a;b"", ""c""]"', {}, ["a;b", "c"]),
+        ("[1|2]", {}, ["1|2"]),
+    ],
+)
+def test_ways_to_separate_tags(tmp_path, cell, options, classes):
+    (tmp_path / "t.csv").write_text(f"filename,labels\n1.jpg,{cell}\n")
+    assert read(tmp_path / "t.csv", **options).classes == classes
+
+
+def test_which_column_holds_the_tags(tmp_path):
+    (tmp_path / "t.csv").write_text("image,age,words\n1.jpg,5,a;b\n")
+    with pytest.raises(TrilabelError, match="'words'; which one holds the tags\\? call it tags"):
+        read(tmp_path / "t.csv", layout="tags")
+    assert read(tmp_path / "t.csv", layout="tags", ignore=["age"]).classes == ["a", "b"]
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
+    assert read(tmp_path / "t.csv", layout="wide").classes == ["tags"]
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,a\n1.jpg,b\n")
+    with pytest.raises(TrilabelError, match="stands in row 2 already"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,\n")
+    with pytest.raises(TrilabelError, match="no image has a tag"):
+        read(tmp_path / "t.csv")
+
+
+def test_a_header_that_pandas_counts_differently(tmp_path):
+    file = tmp_path / "labels.tsv"
+    file.write_text('image\tlabel\tvalue\tspl"it\n1.jpg\tdog\t0\tx\tdog\t0\ttrain\n')
+    with pytest.raises(TrilabelError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}, row 2: 7 cells, but the header has 4"

@@ -5,7 +5,7 @@ Pandas reads a table in pieces, as text, and NumPy finds out *whether* something
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,16 +15,19 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from trilabel.data.assemble import check_choice
 from trilabel.data.csv_write import write
 from trilabel.data.dataset import Dataset
 from trilabel.data.folder import locate, split_name
 from trilabel.data.table_file import DELIMITERS, NameTooLong, Table, read_header, suffix, understand
+from trilabel.data.tag_lists import tags_of, usual_separator
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.names import Names
 
-__all__ = ["detect", "read", "write"]
+__all__ = ["RULE", "detect", "read", "write"]
 
+RULE = "1 is present, 0 is absent; empty cells and labels without a row are unknown"
 _SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
 _ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
 _NO_LABEL = 2  # stands for the text of a cell that is no label
@@ -41,25 +44,27 @@ def read(
     path: Path,
     *,
     images: str | Path | None = None,
-    layout: Literal["auto", "wide", "long"] = "auto",
+    layout: Literal["auto", "wide", "long", "tags"] = "auto",
     values: Literal["auto", "binary", "signed"] = "auto",
     conflict: Literal["error", "unknown", "majority"] = "error",
     ignore: Sequence[str] = (),
     delimiter: str | None = None,
+    separator: str | None = None,
 ) -> Dataset:
     """Reads a table of labels; docs/data.md says what each column and cell means.
 
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
     the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
     becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
+    `separator` stands between the tags of a cell.
     """
-    _check_option(path, "layout", layout, ("auto", "wide", "long"))
-    _check_option(path, "values", values, ("auto", "binary", "signed"))
-    _check_option(path, "conflict", conflict, ("error", "unknown", "majority"))
+    check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
+    check_choice(path, "values", values, ("auto", "binary", "signed"))
+    check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     delimiter = delimiter or DELIMITERS.get(suffix(path), ",")
     table = understand(path, delimiter, read_header(path, delimiter), layout, ignore)
     cells = _Cells(_SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else _SIGNS)
-    labels, files, splits = _read_table(table, cells, conflict)
+    labels, files, splits = _read_table(table, cells, separator if table.tags >= 0 else conflict)
     if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
         raise TrilabelError(
             f"{path}: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
@@ -70,13 +75,10 @@ def read(
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
 
 
-def _check_option(path: Path, name: str, value: str, allowed: Iterable[str]) -> None:
-    if value not in allowed:
-        raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
-
-
 def _notes(table: Table, signed: bool, in_no_split: int, missing: int, root: str) -> Iterator[str]:
-    if table.label >= 0 and table.value < 0:
+    if table.tags >= 0:
+        yield "listed tags are present; every other label, and all of an image without tags, is unknown"
+    elif table.label >= 0 and table.value < 0:
         yield "listed labels are present; every other label is unknown"
     else:
         unlisted = "; labels without a row are unknown" if table.label >= 0 else ""
@@ -111,11 +113,13 @@ class _Cells:
         return np.array([self.sign(text) for text in texts], np.int8)[codes]
 
 
-def _read_table(table: Table, cells: _Cells, conflict: Any) -> _Found:
+def _read_table(table: Table, cells: _Cells, rule: Any) -> _Found:
+    """`rule` is for contradictions in a long table, and for what separates tags."""
+    layout = _read_long if table.label >= 0 else _read_tags if table.tags >= 0 else _read_wide
     name_size = 64
     while True:
         try:
-            return (_read_long if table.label >= 0 else _read_wide)(table, cells, conflict, name_size)
+            return layout(table, cells, rule, name_size)
         except NameTooLong:
             name_size *= 8
 
@@ -127,7 +131,7 @@ def _chunks(table: Table, cells: _Cells, name_size: int) -> Iterator[tuple[Names
         for names, chunk in table.chunks(name_size):
             rows += len(chunk)
             yield names, chunk
-    except (pd.errors.ParserError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
+    except (ValueError, EOFError, OSError, zlib.error) as error:  # pandas has several kinds of ValueError
         _refuse(table, cells, f"cannot be read as a table ({str(error).strip()})")
     if not rows:
         raise TrilabelError(f"{table.path}: no rows below the header")
@@ -175,6 +179,27 @@ def _read_long(table: Table, cells: _Cells, conflict: Any, name_size: int) -> _F
         return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits
     except TrilabelError as error:
         raise TrilabelError(f"{table.path}: {error}") from None
+
+
+def _read_tags(table: Table, cells: _Cells, separator: str | None, name_size: int) -> _Found:
+    images, lists, parts = _Images(table, cells), {"": -1}, []
+    for names, chunk in _chunks(table, cells, name_size):
+        parts.append(_codes(chunk[table.tags], lists))
+        images.add(chunk, np.arange(len(chunk)), names)
+    codes, ids, files, splits = images.join()
+    if len(ids) < len(codes):
+        _refuse(table, cells)
+    separator = separator or usual_separator(lists)
+    of = [*[tags_of(text, separator) for text in lists if text], []]  # equal cells once; the last, −1, is the empty one
+    classes = Names(dict.fromkeys(tag for tags in of for tag in tags))
+    if not len(classes):
+        raise TrilabelError(f"{table.path}: no image has a tag")
+    sizes = np.array([len(tags) for tags in of])
+    columns = np.split(classes.positions(Names(tag for tags in of for tag in tags)), np.cumsum(sizes)[:-1])
+    cell = np.concatenate(parts)
+    column = np.concatenate([columns[code] for code in cell.tolist()])
+    row = np.repeat(np.arange(len(ids)), sizes[cell])
+    return Labels.from_entries(row, column, np.ones(len(row), np.int8), classes, ids), files, splits
 
 
 class _Images:

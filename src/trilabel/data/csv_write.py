@@ -1,9 +1,7 @@
 """Writing tables of labels that `csv_table.read` reads back."""
 
 import csv
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -11,14 +9,15 @@ from typing import Literal
 import numpy as np
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.folder import relative_to
 from trilabel.data.table_file import DELIMITERS, open_table, suffix, understand
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
 
 
-def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> None:
-    """Writes labels as a table; of a data set also its splits and where its images are.
+def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
+    """Writes labels as a table; of a data set also its splits and where its images are. Says what it has no room for.
 
     What is read back has the same images and classes in the same order, also those of which nothing is known.
     An existing file is replaced whole or not at all.
@@ -41,6 +40,8 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
         rows = _wide_rows(labels) if layout == "wide" else _long_rows(labels)
         for *start, ends in zip(labels.ids, *beside.values(), rows, strict=True):
             writer.writerows([*start, *end] for end in ends)
+    boxes = None if isinstance(data, Labels) else data.boxes
+    return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
 
 
 def write_known(labels: Labels, path: str | Path) -> None:
@@ -105,9 +106,9 @@ def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
     """The columns path and split, where they say something that the other columns do not."""
     columns: dict[str, Iterable[str]] = {}
     if dataset.paths is not None:
-        files = _relative(dataset.paths, path.parent)
+        files = relative_to(dataset.paths, path.parent)
         if any(file != name for file, name in zip(files, dataset.labels.ids, strict=True)):
-            columns["path"] = _relative(dataset.paths, path.parent)
+            columns["path"] = relative_to(dataset.paths, path.parent)
     if dataset.splits:
         split = np.full(len(dataset), "", object)
         for name, rows in dataset.splits.items():
@@ -118,18 +119,3 @@ def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
             split[rows] = name
         columns["split"] = split.tolist()
     return columns
-
-
-def _relative(paths: Sequence[str], folder: Path) -> Iterator[str]:
-    """Paths relative to a folder; absolute ones where that cannot be, as on another drive of Windows."""
-
-    @lru_cache(maxsize=1024)
-    def from_here(parent: str) -> str:
-        try:
-            return os.path.relpath(parent or ".", folder)
-        except ValueError:
-            return str(Path(parent).absolute())
-
-    for parent, name in map(os.path.split, paths):
-        inside = from_here(parent)
-        yield name if inside == "." else f"{inside}{os.sep}{name}"

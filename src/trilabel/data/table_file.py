@@ -12,12 +12,14 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
+from trilabel.console import progress
 from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _ROWS, _CELLS, _NAME_BYTES = 1 << 18, 1 << 22, 1 << 24  # the most to read at once
 _IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
+_TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
 
 
 class NameTooLong(Exception):
@@ -36,6 +38,7 @@ class Table:
     split: int
     label: int = -1  # of long tables only
     value: int = -1
+    tags: int = -1  # of tables with a list of tags in a cell only
     classes: list[int] = field(default_factory=list)  # of wide tables only
     left_out: list[str] = field(default_factory=list)
 
@@ -51,24 +54,40 @@ class Table:
         Names of images are read as cells of `name_size` bytes, because millions of Python strings would take most of
         the time; a name that fills its cell may have been cut off and raises NameTooLong.
         """
+        if next(self.rows(), None) is None:  # pandas cannot choose among columns of nothing
+            return
         width = len(self.header)
+        used = sorted({self.image, self.file, self.split, self.label, self.value, self.tags, *self.classes} - {-1})
         # Category columns would save a step later, but pandas ≥ 3.1 makes numbers of texts such as "007".
         dtypes = dict.fromkeys(range(width), object) | {self.image: f"S{name_size}"}
-        with pd.read_csv(
-            self.path,
-            sep=self.delimiter,
-            header=0,
-            names=list(range(width)),
-            dtype=dtypes,
-            na_filter=False,
-            low_memory=False,
-            chunksize=min(_ROWS, _CELLS // width + 1, _NAME_BYTES // name_size + 1),
-        ) as chunks:
+        with (
+            progress(f"reading {self.path.name}, rows", self.estimated_rows()) as advance,
+            pd.read_csv(
+                self.path,
+                sep=self.delimiter,
+                header=0,
+                names=list(range(width)),
+                usecols=used,
+                dtype=dtypes,
+                na_filter=False,
+                low_memory=False,
+                chunksize=min(_ROWS, _CELLS // width + 1, _NAME_BYTES // name_size + 1),
+            ) as chunks,
+        ):
             for chunk in chunks:
                 names = Names.from_fixed(np.asarray(chunk[self.image], f"S{name_size}"))
                 if np.diff(names.offsets).max(initial=0) >= name_size:
                     raise NameTooLong
                 yield names, chunk
+                advance(len(chunk))
+
+    def estimated_rows(self) -> int:
+        """About how many rows there are, by the length of the first ones; packed files are taken to shrink fivefold."""
+        with open_table(self.path, "rb") as file:
+            start = file.read(1 << 16)
+        lines = max(1, start.count(b"\n"))
+        size = self.path.stat().st_size * (5 if self.path.suffix.lower() == ".gz" else 1)
+        return int(max(lines, size * lines // max(1, len(start))))
 
     def looks_whole(self, rows: int) -> bool:
         """Whether the file is UTF-8, without zero bytes, and has the delimiters that so many rows need.
@@ -145,7 +164,7 @@ def read_header(path: Path, delimiter: str) -> list[str]:
 def understand(
     path: Path, delimiter: str, header: list[str], layout: str = "auto", ignore: Iterable[str] = ()
 ) -> Table:
-    """What the columns are, by their names; `layout` ("wide" or "long") overrules what they look like."""
+    """What the columns are, by their names; `layout` ("wide", "long" or "tags") overrules what they look like."""
     names = [cell.strip().lower() for cell in header]
 
     def position(*wanted: str) -> int:
@@ -155,6 +174,12 @@ def understand(
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)
     found = f"{path}: found the columns {', '.join(map(repr, header[:8]))}{', …' if len(header) > 8 else ''};"
+    if layout == "tags" or (layout == "auto" and [names[column] in _TAG_COLUMNS for column in rest] == [True]):
+        tags = next((column for column in rest if names[column] in _TAG_COLUMNS), rest[0] if len(rest) == 1 else -1)
+        if tags < 0:
+            raise TrilabelError(f"{found} which one holds the tags? call it tags")
+        left_out = [header[column] for column in rest if column != tags]
+        return Table(path, delimiter, header, max(image, 0), file, split, tags=tags, left_out=left_out)
     if layout == "wide" or (layout == "auto" and not {label, value} & set(rest)):
         if not rest:
             raise TrilabelError(
