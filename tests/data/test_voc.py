@@ -1,11 +1,15 @@
 """PASCAL VOC: a small devkit laid out like the real one, and what happens to damaged ones."""
 
+import importlib
+import pkgutil
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.data import layouts
+from tests.data.layouts import voc as layout
 from trilabel.data.voc import detect, read
 from trilabel.errors import TrilabelError
 
@@ -170,7 +174,9 @@ def test_damaged_image_sets(devkit, file, text, message):
 def test_image_sets_that_are_not_there_or_not_text(devkit):
     main = home_of(devkit) / "ImageSets/Main"
     (main / "hot_dog_val.txt").write_bytes(b"\xff\xfe")
-    assert "hot_dog_val.txt: cannot be read as text" in refusal(devkit)
+    assert refusal(devkit).endswith("hot_dog_val.txt, line 1: not UTF-8 text; save it as UTF-8")
+    (main / "hot_dog_val.txt").write_bytes(b"2008_000002 -1\0\n")
+    assert refusal(devkit).endswith("hot_dog_val.txt, line 1: holds a zero byte, so it is no text; write it again")
     for file in main.glob("*_*.txt"):
         file.unlink()
     assert "no image sets with labels" in refusal(devkit)
@@ -181,6 +187,10 @@ def test_image_sets_that_are_not_there_or_not_text(devkit):
     [
         ("<annotation>\n<object>\n", ".xml, line 3: damaged XML"),
         ("", ".xml, line 1: damaged XML"),
+        ("<?xml version='1.0' encoding='nonsense'?><annotation/>", ".xml, line 1: damaged XML"),
+        (annotation([("hot_dog", 1, 1, "nan", 2)]), ".xml: object 1 has no box, or the image no size, in numbers"),
+        (annotation([("hot_dog", 1, 1, 2, "inf")]), ".xml: object 1 has no box, or the image no size, in numbers"),
+        (annotation([("hot_dog", 1, 1, 2, 2)], width=-5), ".xml: object 1 has no box, or the image no size"),
         (annotation([("hot_dog", 1, 1, "x", 2)]), ".xml: object 1 has no box, or the image no size, in numbers"),
         (annotation([("hot_dog", 1, 1, 2, 2)], width=0), ".xml: object 1 has no box, or the image no size"),
         ("<annotation><object><name>hot_dog</name></object></annotation>", ".xml: object 1 has no box"),
@@ -193,5 +203,84 @@ def test_damaged_annotations(devkit, text, message):
 
 def test_other_mistakes(devkit):
     assert refusal(devkit, difficult="maybe") == "ROOT: difficult='maybe': use one of unknown, absent, present"
-    shutil.rmtree(home_of(devkit) / "JPEGImages")
-    assert refusal(devkit).endswith("JPEGImages: no such folder of images")
+    assert refusal(devkit, images=devkit / "photos") == "ROOT/photos: no such folder of images"
+
+
+def test_without_images(devkit):
+    expected, folder = read(devkit), home_of(devkit) / "JPEGImages"
+    shutil.rmtree(folder)
+    dataset = read(devkit)
+    assert dataset.labels == expected.labels and dataset.paths[0] == str(folder / "2008_000008")
+    assert dataset.notes[1:] == (f"3 images have no file in {folder}",)
+
+
+def test_without_annotations(devkit):
+    shutil.rmtree(home_of(devkit) / "Annotations")
+    dataset = read(devkit)
+    assert len(dataset.boxes.cls) == 0 and dataset.labels.known == 4
+    assert dataset.notes[1:] == ("3 images have no annotation file: no boxes of them",)
+
+
+# ---- the devkit of 2007, as published
+
+
+def test_2007_with_labels_of_the_test_split(tmp_path):
+    dataset = read(layout.write(tmp_path))
+    assert dataset.ids == ["000012", "000017", "000005", "000001"] and dataset.classes == ["car", "train"]
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 1], [-1, 0], [-1, -1]]
+    splits = {name: rows.tolist() for name, rows in dataset.splits.items()}
+    assert splits == {"train": [0, 1], "val": [2], "test": [3]}
+    assert dataset.boxes.image.tolist() == [0, 1, 1, 2] and dataset.boxes.cls.tolist() == [0, 1, 0, 1]
+    np.testing.assert_allclose(dataset.boxes.xyxy[0], [155 / 500, 96 / 375, 351 / 500, 270 / 375], rtol=1e-6)
+    assert dataset.notes[1:] == ("1 boxes of classes without labels left out",)
+
+
+def test_the_archive_of_tests_alone(tmp_path):
+    root = layout.write(tmp_path)
+    for file in (root / "VOCdevkit/VOC2007/ImageSets/Main").iterdir():
+        if not file.stem.endswith("test"):
+            file.unlink()
+    dataset = read(root)
+    assert dataset.ids == ["000001"] and {name: len(rows) for name, rows in dataset.splits.items()} == {"test": 1}
+
+
+def test_both_years_in_one_folder(devkit):
+    layout.write(devkit)
+    assert detect(devkit) and detect(devkit / "VOCdevkit")
+    assert refusal(devkit) == "ROOT: holds VOC2007, VOC2012; choose one with year"
+    assert read(devkit, year=2007).classes == ["car", "train"]
+    assert read(devkit, year=2012).classes == ["hot_dog", "train"]
+    assert read(devkit / "VOCdevkit/VOC2007").ids[0] == "000012"
+
+
+def test_line_ends_and_byte_order_marks(tmp_path):
+    root = layout.write(tmp_path)
+    expected = read(root)
+    for file in [*root.rglob("*.txt"), *root.rglob("*.xml")]:
+        text = file.read_text().replace("\n", "\r\n")
+        file.write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\r\n" * (file.suffix == ".txt"))
+    dataset = read(root)
+    assert dataset.labels == expected.labels and dataset.ids == expected.ids
+    np.testing.assert_array_equal(dataset.boxes.xyxy, expected.boxes.xyxy)
+
+
+@pytest.mark.parametrize("file", ["ImageSets/Main/hot_dog_val.txt", "Annotations/2008_000002.xml"])
+def test_folders_called_like_files(devkit, file):
+    (home_of(devkit) / file).unlink()
+    (home_of(devkit) / file).mkdir()
+    assert refusal(devkit) == f"ROOT/VOCdevkit/VOC2012/{file}: cannot be read (Is a directory)"
+
+
+def test_files_called_like_folders(devkit):
+    shutil.rmtree(home_of(devkit) / "ImageSets/Main")
+    (home_of(devkit) / "ImageSets/Main").touch()
+    assert not detect(devkit) and not detect(home_of(devkit) / "ImageSets/Main")
+    assert refusal(devkit).startswith("ROOT: no VOC devkit here")
+    assert refusal(home_of(devkit) / "ImageSets/Main").startswith("ROOT: no VOC devkit here")
+
+
+def test_other_layouts_are_not_detected(tmp_path):
+    for module in pkgutil.iter_modules(layouts.__path__):
+        (tmp_path / module.name).mkdir()
+        path = importlib.import_module(f"tests.data.layouts.{module.name}").write(tmp_path / module.name)
+        assert detect(path) == (module.name == "voc"), module.name

@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.folder import locate
+from trilabel.data.folder import RootedPaths, locate
+from trilabel.data.source_files import read_lines, read_xml
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.names import Names
 
+RULE = "1 is present, -1 is absent; classes with difficult objects only are unknown"
 _SPLITS = ("train", "val", "trainval", "test")
 _DIFFICULT = {"unknown": 0, "absent": -1, "present": 1}
 
@@ -52,10 +55,17 @@ def read(
             notes.append(f"split {split} has no labels: they are unknown")
     labels = Labels.from_signed(signed, classes, row)
     drawn, more = _boxes(home / "Annotations", labels.ids, classes) if boxes else (None, [])
-    paths, missing = locate(images or home / "JPEGImages", labels.ids)
+    paths, missing = _paths(images, home / "JPEGImages", labels.ids)
     if missing:
         notes.append(f"{missing} images have no file in {paths.root}")
     return Dataset(labels.ids, paths, labels, splits, drawn, notes=(*notes, *more))
+
+
+def _paths(images: str | Path | None, usual: Path, ids: Names) -> tuple[RootedPaths, int]:
+    """Where the images are, and how many were not found; labels can be looked at without having any image."""
+    if images is None and not usual.is_dir():
+        return RootedPaths(usual, ids), len(ids)
+    return locate(images or usual, ids)
 
 
 # ---- where it is
@@ -123,11 +133,7 @@ def _labels(file: Path | None, ids: list[str], home: Path, name: str, split: str
 
 def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
     """(number, words) of every line that is not blank."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrilabelError(f"{file}: cannot be read as text ({error})") from None
-    return ((number, words) for number, line in enumerate(text.split("\n"), 1) if (words := line.split()))
+    return ((number, text.split()) for number, text in read_lines(file))
 
 
 # ---- boxes
@@ -152,7 +158,7 @@ def _boxes(folder: Path, ids: Iterable[str], classes: Sequence[str]) -> tuple[Bo
             xyxy.append(box)
     notes = [f"{missing} images have no annotation file: no boxes of them"] if missing else []
     notes += [f"{others} boxes of classes without labels left out"] if others else []
-    corners = np.array(xyxy, np.float32).reshape(-1, 4).clip(0, 1)
+    corners = np.array(xyxy, np.float64).reshape(-1, 4).clip(0, 1).astype(np.float32)
     return Boxes(np.array(image, np.int64), np.array(cls, np.int64), corners), notes
 
 
@@ -161,21 +167,23 @@ def _objects(file: Path) -> Iterator[tuple[str, tuple[float, float, float, float
 
     Shares are of the size that the annotation names: the image file may have been resized since.
     """
-    try:
-        root = ElementTree.fromstring(file.read_bytes())
-    except ElementTree.ParseError as error:
-        raise TrilabelError(f"{file}, line {error.position[0]}: damaged XML ({error})") from None
+    root = read_xml(file)
     for number, thing in enumerate(root.iterfind("object"), start=1):
         try:
             width, height = _numbers(root.find("size"), "width", "height")
+            if min(width, height) <= 0:
+                raise ValueError("no size")
             x0, y0, x1, y1 = _numbers(thing.find("bndbox"), "xmin", "ymin", "xmax", "ymax")
             box = ((x0 - 1) / width, (y0 - 1) / height, x1 / width, y1 / height)
-        except (ValueError, ZeroDivisionError):
+        except ValueError:
             raise TrilabelError(f"{file}: object {number} has no box, or the image no size, in numbers") from None
         yield thing.findtext("name", "").strip(), box
 
 
-def _numbers(element: ElementTree.Element | None, *names: str) -> list[float]:
+def _numbers(element: Element | None, *names: str) -> list[float]:
     if element is None:
         raise ValueError("element missing")
-    return [float(element.findtext(name, "")) for name in names]
+    numbers = [float(element.findtext(name, "")) for name in names]
+    if not np.isfinite(numbers).all():
+        raise ValueError("a number without end")
+    return numbers
