@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import tyro
 
 from trilabel.commands.common import UsageError
-from trilabel.commands.data import DataInspect, DataSimulate
+from trilabel.commands.data import DataConvert, DataFormats, DataInspect, DataMerge, DataSimulate
 from trilabel.commands.lists import Methods, Parts, Recipes
 from trilabel.commands.look import Maps, Report, Similar
 from trilabel.commands.score import Evaluate, Predict
@@ -33,6 +33,9 @@ COMMANDS: dict[str, type[Any]] = {
     "demo": Demo,
     "data inspect": DataInspect,
     "data simulate": DataSimulate,
+    "data convert": DataConvert,
+    "data merge": DataMerge,
+    "data formats": DataFormats,
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,

@@ -178,13 +178,14 @@ def settings_of(kind: type[Any], values: Mapping[str, Any], name: str, part: str
             parsed[setting] = None
         elif several is not None:
             items = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
-            parsed[setting] = tuple(_read_as(None, get_args(several)[0], item, what) for item in items if item != "")
+            parsed[setting] = tuple(read_as(None, get_args(several)[0], item, what) for item in items if item != "")
         else:
-            parsed[setting] = _read_as(known[setting].default, hints[setting], value, what)
+            parsed[setting] = read_as(known[setting].default, hints[setting], value, what)
     return kind(**parsed)
 
 
-def _read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
+def read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
+    """A value that may be text, as the type that the hint and the default say; `what` it is stands in errors."""
     kinds = get_args(hint) or (hint,)
     if get_origin(hint) is Literal:
         if value not in kinds:

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_MOST_SHOWN = 10
+
 
 def print_json(value: Any) -> None:
     """JSON on standard output."""
@@ -77,5 +79,47 @@ def print_inspection(found: Mapping[str, Any]) -> None:
         print_table(
             ["classes", "images"], [[" + ".join(p["classes"]), f"{p['images']:,}"] for p in found["often_together"]]
         )
+    if "duplicates" in found:
+        _print_duplicates(found["duplicates"])
     for warning in found["warnings"]:
         print(f"\nwarning: {warning}")
+
+
+def _print_duplicates(found: Mapping[str, Any]) -> None:
+    groups = found["groups"]
+    print(
+        f"\n{len(groups):,} images are there more than once, {sum(map(len, groups)):,} files in all; "
+        f"{found['across_splits']:,} of them in several splits, {found['contradicting']:,} with contradicting labels"
+    )
+    for group in groups[:_MOST_SHOWN]:
+        print(f"  {' = '.join(group)}")
+    if len(groups) > _MOST_SHOWN:
+        print(f"  (and {len(groups) - _MOST_SHOWN:,} more: --json)")
+    if found["images_without_file"]:
+        print(f"{found['images_without_file']:,} images have no file: they were not compared")
+
+
+def print_merge(out: str, found: Mapping[str, Any]) -> None:
+    """What `data merge` joined, for a person."""
+    print(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
+    rows = [[one["set"], *(f"{one[key]:,}" for key in ("images", "classes", "known"))] for one in found["sets"]]
+    print_table(["set", "images", "classes", "labels known"], rows)
+    shared = found["classes_in_several_sets"]
+    print(f"\n{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
+    print(f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict")
+    for name, count in list(found["contradicting_per_class"].items())[:_MOST_SHOWN]:
+        print(f"  {name}: {count:,}")
+    for one in found["contradictions"][:_MOST_SHOWN]:
+        print(
+            f"  {one['image']}, {one['class']}: present in {', '.join(one['present'])}, "
+            f"absent in {', '.join(one['absent'])}"
+        )
+    if found["contradicting"] > _MOST_SHOWN:
+        print("  (more of them: --json)")
+    if found["images_in_different_splits"]:
+        print(
+            f"{found['images_in_different_splits']:,} images are in different splits of different sets: "
+            "they are kept out of train"
+        )
+    for names in found["classes_with_similar_names"][:_MOST_SHOWN]:
+        print(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")

@@ -66,12 +66,12 @@ def test_a_further_format_is_one_line(monkeypatch, tmp_path):
     path = tmp_path / "a.nothing"
     path.touch()
     assert len(read(path, count=3)) == 3
-    assert refusal(path, size=3) == f"{path}: no reading option 'size' here; use one of count"
+    assert refusal(path, size=3) == f"{path}: no option 'size' here; use one of count"
 
 
 def test_nothing_there(tmp_path):
     assert refusal(tmp_path / "labels.csv") == f"{tmp_path / 'labels.csv'}: no such file or folder"
-    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognised as any of these formats: csv, voc, folder")
+    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognised as any of these formats: native, voc, coco, ")
 
 
 def test_all_rows_are_train_where_nothing_is_said(table):
@@ -111,7 +111,7 @@ def test_mistaken_splits(table, tmp_path):
         f"{tmp_path / 'val.txt'}, line 3: no image 'x.jpg' in {table}"
     )
     assert refusal(table, splits={"val": ["x.jpg"]}) == f"list of ids, position 1: no image 'x.jpg' in {table}"
-    assert "cannot be read as a list of image ids" in refusal(table, splits={"val": "nowhere.txt"})
+    assert refusal(table, splits={"val": "nowhere.txt"}) == "nowhere.txt: cannot be read (No such file or directory)"
     assert refusal(table, splits={"val": ["1.jpg"], "test": ["1.jpg"]}) == (
         f"{table}: image '1.jpg' is in splits 'val' and 'test'; choose one"
     )
@@ -122,6 +122,6 @@ def test_mistaken_splits(table, tmp_path):
 
 def test_options_are_passed_on(table):
     assert refusal(table, difficult="absent") == (
-        f"{table}: no reading option 'difficult' here; use one of layout, values, conflict, ignore, delimiter"
+        f"{table}: no option 'difficult' here; use one of layout, values, conflict, ignore, delimiter, separator"
     )
     assert read(table, images=table.parent, values="signed").notes[0].startswith("empty cells and 0 are unknown")

@@ -21,11 +21,15 @@ class Source:
     """How to read a data set; the same for every command."""
 
     format: str | None = None
-    """How to read the data: csv, folder or voc; none: find out."""
+    """How to read the data (trilabel data formats lists them); none: find out."""
+    read: tuple[str, ...] = ()
+    """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
     images: str | None = None
-    """Folder that the paths in a table start from; none: the table's own."""
+    """Folder of the images; none: where the format has them, for a table its own folder."""
+    missing: Literal["keep", "drop"] = "keep"
+    """Images without a file: keep their labels, or leave them out."""
     splits: tuple[str, ...] = ()
-    """NAME=FILE (image ids, one a line) or NAME=SHARE (drawn from train), such as val=val.txt test=0.2."""
+    """NAME=FILE (image ids, one a line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
     values: Literal["auto", "binary", "signed"] = "auto"
     """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""
     ignore: tuple[str, ...] = ()
@@ -53,7 +57,12 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     if data == "scenes" and not Path(data).exists():
         return readers.scenes()
     splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
-    dataset = readers.read(data, **{**options, "splits": {name: _number(what) for name, what in splits.items()}})
+    chosen = {name: value for name, value in options.items() if name != "read"}
+    if options.get("read"):
+        texts = dict(name_and_value("--read", text) for text in options["read"])
+        reader = readers.FORMATS[readers.format_of(Path(data), options.get("format"))].read
+        chosen |= readers.options_from_text(Path(data), reader, texts)
+    dataset = readers.read(data, **{**chosen, "splits": {name: _number(what) for name, what in splits.items()}})
     for note in dataset.notes:
         say(f"{data}: {note}")
     return dataset
@@ -117,6 +126,14 @@ def name_and_value(option: str, text: str) -> tuple[str, str]:
     if not equals:
         raise UsageError(f"{option} {text}: write NAME=VALUE")
     return name, value
+
+
+def check_new(out: Path, overwrite: bool) -> None:
+    """Refuses to replace a file, or to write among what is in a folder already, unless told to."""
+    if out.is_file() and not overwrite:
+        raise TrilabelError(f"{out}: this file exists; choose another, or say --overwrite")
+    if not out.is_file():
+        check_folder(out, overwrite)
 
 
 def check_folder(out: Path, overwrite: bool) -> None:

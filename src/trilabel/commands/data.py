@@ -2,13 +2,48 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from trilabel.commands.common import Source, read_data
-from trilabel.errors import TrilabelError
-from trilabel.show import print_inspection, print_json
+from trilabel.commands.common import Source, UsageError, check_new, read_data
+from trilabel.console import warn
+from trilabel.show import print_entries, print_inspection, print_json, print_merge
+
+if TYPE_CHECKING:
+    from trilabel.data import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFormats:
+    """Lists the formats that can be read and written, what each takes for absent and unknown, and its options.
+
+    Example: trilabel data formats
+    """
+
+    json: bool = False
+    """Print everything as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.data import describe_formats
+
+        found = describe_formats()
+        if self.json:
+            return print_json(found)
+        return print_entries(
+            {
+                f"{name} (read and written)" if entry["written"] else name: [
+                    entry["summary"],
+                    f"rule: {entry['rule']}",
+                    *(
+                        [f"--read {' '.join(f'{k}={v}' for k, v in entry['options'].items())}"]
+                        if entry["options"]
+                        else []
+                    ),
+                ]
+                for name, entry in found.items()
+            }
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,16 +54,22 @@ class DataInspect(Source):
     """
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
-    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes"."""
+    """A file or folder in any format that trilabel reads, or "scenes"."""
     split: str = "all"
     """Only this split."""
+    duplicates: bool = False
+    """Compare the files of all images, too: which have the same content?"""
     json: bool = False
     """Print everything as JSON."""
 
     def __call__(self) -> None:
+        from trilabel.data.duplicates import find_duplicates
         from trilabel.data.inspect import inspect
 
-        found = inspect(read_data(self.data, self.options()), self.split)
+        dataset = read_data(self.data, self.options())
+        found = inspect(dataset, self.split)
+        if self.duplicates:
+            found["duplicates"] = find_duplicates(dataset)
         print_json(found) if self.json else print_inspection(found)
 
 
@@ -40,33 +81,31 @@ class DataSimulate(Source):
     """
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
-    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or a table of scenes."""
+    """A file or folder in any format that trilabel reads."""
     setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")]
     """keep-share=0.1, keep-share-per-image=0.1, dense-share=0.1, per-class=0.5, noisy=0.05, noisy-plus,
     single-positive, or single-positive=2,3 (two presents and three absents an image)."""
     out: Path
-    """The table to write."""
+    """The table (.csv, .tsv) or trilabel's own file (.trilabel) to write."""
     seed: int | None = None
     """Of the draw; none: the setting's own (0, or 1200 for single-positive as published)."""
     split: str = "train"
     """Hide labels of this split only ("all": everywhere)."""
     layout: Literal["wide", "long"] = "wide"
-    """A column a class, or a row a label."""
+    """Of a table: a column a class, or a row a label."""
     overwrite: bool = False
-    """Replace the table if it exists."""
+    """Replace the file if it exists."""
     json: bool = False
     """Print the summary as JSON."""
 
     def __call__(self) -> None:
         from trilabel import simulate
-        from trilabel.data.csv_table import write
 
-        if self.out.exists() and not self.overwrite:
-            raise TrilabelError(f"{self.out}: this file exists; choose another, or say --overwrite")
+        check_new(self.out, self.overwrite)
         dataset = read_data(self.data, self.options())
         rows = dataset.rows_of(self.split)
         labels = simulate.apply_to_rows(dataset.labels, rows, self.setting, self.seed)
-        write(dataset.with_labels(labels), self.out, layout=self.layout)
+        _write(dataset.with_labels(labels), self.out, None, self.layout)
         before, after = dataset.labels[rows], labels[rows]
         summary = {
             "table": str(self.out),
@@ -80,3 +119,97 @@ class DataSimulate(Source):
             f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
             f"({after.known_share:.2%} of all known); read it without --images, its paths start from itself"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConvert(Source):
+    """Reads a data set in one format and writes it in another; trilabel's own opens at once at any size.
+
+    Example: trilabel data convert VOCdevkit --difficult absent --out voc.trilabel
+    """
+
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
+    """A file or folder in any format that trilabel reads."""
+    out: Path
+    """What to write; its ending tells the format (.trilabel, .csv, .tsv) where --to does not."""
+    to: str | None = None
+    """The format to write (trilabel data formats lists them)."""
+    layout: Literal["wide", "long"] = "wide"
+    """Of a table: a column a class, or a row a label."""
+    overwrite: bool = False
+    """Replace what is there."""
+    json: bool = False
+    """Print the summary as JSON."""
+
+    def __call__(self) -> None:
+        check_new(self.out, self.overwrite)
+        dataset = read_data(self.data, self.options())
+        _write(dataset, self.out, self.to, self.layout)
+        labels = dataset.labels
+        if self.json:
+            return print_json(
+                {"out": str(self.out), "images": len(labels), "classes": labels.shape[1], "known": labels.known}
+            )
+        return print(
+            f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
+            f"({labels.known_share:.2%})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataMerge:
+    """Joins data sets with different classes: what a set never annotated is unknown. Reports overlaps and conflicts.
+
+    Each set is read with the defaults of its format; where it needs options, convert it to a .trilabel file first.
+
+    Example: trilabel data merge voc.trilabel coco.trilabel --map classes.csv --out both.trilabel
+    """
+
+    sets: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]DATA")]
+    """Two or more files or folders in formats that trilabel reads, each perhaps with a name for the report."""
+    out: Path
+    """What to write; its ending tells the format (.trilabel, .csv, .tsv) where --to does not."""
+    map: Path | None = None
+    """Table of classes to rename, with the columns from and to, and set where a row is about one set only. Several
+    classes may become one; an empty `to` drops a class."""
+    same: Literal["path", "id", "content"] = "path"
+    """When images of two sets are one: the same file, the same id, or the same bytes under any name."""
+    conflict: Literal["error", "unknown", "first", "last"] = "error"
+    """What becomes of a label that one set calls present and another absent."""
+    to: str | None = None
+    """The format to write (trilabel data formats lists them)."""
+    overwrite: bool = False
+    """Replace what is there."""
+    json: bool = False
+    """Print the whole report as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.data.class_map import read_class_map
+        from trilabel.data.merge import merge
+
+        check_new(self.out, self.overwrite)
+        if len(self.sets) < 2:
+            raise UsageError("data merge: name two data sets or more")
+        paths = dict(_name_and_path(text) for text in self.sets)
+        if len(paths) < len(self.sets):
+            raise UsageError("data merge: two sets of one name; write NAME=DATA")
+        classes = read_class_map(self.map) if self.map else None
+        sets = {name: read_data(path, {}) for name, path in paths.items()}
+        merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
+        _write(merged, self.out, self.to, "wide")
+        print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)
+
+
+def _name_and_path(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if equals and not Path(text).exists():
+        return name, path
+    return Path(text).resolve().stem, text
+
+
+def _write(dataset: "Dataset", out: Path, to: str | None, layout: str) -> None:
+    from trilabel.data import write
+
+    options = {"layout": layout} if layout != "wide" else {}
+    for note in write(dataset, out, to, **options):
+        warn(f"{out}: {note}")

@@ -1,0 +1,78 @@
+"""Images that are there twice: the same bytes under two names."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.console import track
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+
+_BLOCK = 1 << 20
+
+
+def content_codes(paths: Sequence[str]) -> NDArray[np.int64]:
+    """A number for each file: equal for files of equal content, different for others; −1 for files that are not there.
+
+    Only files of one size are read: most images have a size of their own.
+    """
+    sizes = np.array([_size(path) for path in track(paths, "sizes of files", len(paths))], np.int64)
+    _, group, count = np.unique(sizes, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero((count[group] > 1) & (sizes >= 0))
+    keys: dict[bytes, int] = {}
+    codes = np.arange(len(paths))
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(_digest, (paths[row] for row in alike.tolist()))
+        for row, digest in zip(alike.tolist(), track(digests, "comparing files", len(alike)), strict=True):
+            codes[row] = keys.setdefault(digest, row) if digest else -1
+    codes[sizes < 0] = -1
+    return codes
+
+
+def find_duplicates(dataset: Dataset) -> dict[str, Any]:
+    """Which images have the same content, whether they are in one split, and whether their labels agree."""
+    if dataset.paths is None:
+        raise TrilabelError("these images were drawn in memory: there are no files to compare")
+    codes = content_codes(dataset.paths)
+    there = np.flatnonzero(codes >= 0)
+    order = there[np.argsort(codes[there], kind="stable")]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    groups = [rows for rows in np.split(order, starts[1:]) if len(rows) > 1] if len(order) else []
+    split_of = np.full(len(dataset), "", object)
+    for name, rows in dataset.splits.items():
+        split_of[rows] = name
+    return {
+        "images_without_file": int((codes < 0).sum()),
+        "groups": [[dataset.ids[int(row)] for row in rows] for rows in groups],
+        "across_splits": sum(len({*split_of[rows]} - {""}) > 1 for rows in groups),
+        "contradicting": sum(_contradicting(dataset, rows) for rows in groups),
+    }
+
+
+def _contradicting(dataset: Dataset, rows: NDArray[np.int64]) -> bool:
+    signed = dataset.labels.rows(rows)
+    return bool(((signed > 0).any(0) & (signed < 0).any(0)).any())
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 (ten times as fast as pathlib)
+    except (OSError, ValueError):
+        return -1
+
+
+def _digest(path: str) -> bytes:
+    """A hash of the content; empty where it cannot be read."""
+    found = hashlib.blake2b(digest_size=16)
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            while block := file.read(_BLOCK):
+                found.update(block)
+    except OSError:
+        return b""
+    return found.digest()

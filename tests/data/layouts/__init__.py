@@ -1,0 +1,1 @@
+"""Small, faithful copies of published layouts, written by the tests; each module has write(root) -> path to read."""

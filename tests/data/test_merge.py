@@ -1,0 +1,194 @@
+"""Merging data sets: against dictionaries, and the report that a person reads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles import merging
+from trilabel.data import Boxes, Dataset
+from trilabel.data.class_map import read_class_map
+from trilabel.data.merge import merge
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+
+def dataset(rows, classes, paths, ids=None, **more) -> Dataset:
+    labels = Labels.from_signed(np.array(rows, np.int8).reshape(len(paths), len(classes)), classes, ids or paths)
+    return Dataset(labels.ids, list(paths), labels, **more)
+
+
+CATS = dataset([[1, -1], [0, 1]], ["cat", "dog"], ["/photos/1.jpg", "/photos/2.jpg"])
+DOGS = dataset([[-1, 1], [1, 0]], ["dog", "tree"], ["/photos/2.jpg", "/photos/3.jpg"])
+
+
+def known(labels: Labels, paths) -> dict:
+    coo = labels.csr.tocoo()
+    return {(str(paths[r]), labels.classes[c]): int(v) for r, c, v in zip(coo.row, coo.col, coo.data, strict=True)}
+
+
+def test_what_a_set_never_annotated_is_unknown():
+    merged, report = merge({"a": CATS, "b": DOGS}, conflict="unknown")
+    assert merged.classes == ["cat", "dog", "tree"]
+    assert list(merged.paths) == ["/photos/1.jpg", "/photos/2.jpg", "/photos/3.jpg"]
+    assert merged.labels.to_signed().tolist() == [[1, -1, 0], [0, 0, 1], [0, 1, 0]]
+    assert report["images_in_several_sets"] == 1 and report["classes_in_several_sets"] == ["dog"]
+    assert report["labels_stated_twice"] == report["contradicting"] == 1
+    assert report["contradicting_per_class"] == {"dog": 1}
+    assert report["contradictions"] == [{"image": "/photos/2.jpg", "class": "dog", "present": ["a"], "absent": ["b"]}]
+    assert report["sets"][1] == {"set": "b", "images": 2, "classes": 2, "known": 3}
+
+
+@pytest.mark.parametrize(("conflict", "dog"), [("first", 1), ("last", -1), ("unknown", 0)])
+def test_rules_for_conflicts(conflict, dog):
+    assert merge({"a": CATS, "b": DOGS}, conflict=conflict)[0].labels.to_signed()[1, 1] == dog
+
+
+def test_a_conflict_is_an_error_unless_there_is_a_rule():
+    with pytest.raises(TrilabelError) as caught:
+        merge({"a": CATS, "b": DOGS})
+    assert str(caught.value) == (
+        "image '/photos/2.jpg', class 'dog' is present in a and absent in b (1 such labels); "
+        "correct them, or choose conflict unknown, first or last"
+    )
+
+
+SIGNS = st.sampled_from([-1, 0, 1])
+
+
+@st.composite
+def some_sets(draw):
+    sets = {}
+    for name in draw(st.sampled_from([("a", "b"), ("a", "b", "c")])):
+        classes = draw(st.lists(st.sampled_from("uvwxyz"), min_size=1, max_size=4, unique=True))
+        paths = draw(st.lists(st.integers(0, 5).map(lambda i: f"/p/{i}.jpg"), min_size=1, max_size=5, unique=True))
+        rows = draw(
+            st.lists(
+                st.lists(SIGNS, min_size=len(classes), max_size=len(classes)), min_size=len(paths), max_size=len(paths)
+            )
+        )
+        sets[name] = (paths, classes, rows)
+    there = sorted({cls for _, classes, _ in sets.values() for cls in classes})
+    renames = {"": draw(st.dictionaries(st.sampled_from(there), st.sampled_from(["u", "v", "new", ""]), max_size=3))}
+    own = draw(st.sampled_from(list(sets)))
+    renames[own] = draw(st.dictionaries(st.sampled_from(sets[own][1]), st.sampled_from(["w", "x", ""]), max_size=2))
+    return sets, renames
+
+
+@settings(max_examples=150)
+@given(some_sets(), st.sampled_from(["unknown", "first", "last"]))
+def test_agrees_with_dictionaries(case, conflict):
+    sets, renames = case
+    expected, contradicting = merging.merged(sets, renames, conflict)
+    given_sets = {name: dataset(rows, classes, paths) for name, (paths, classes, rows) in sets.items()}
+    merged, report = merge(given_sets, classes=renames, conflict=conflict)
+    assert known(merged.labels, merged.paths) == expected
+    assert report["contradicting"] == contradicting
+    assert sorted(merged.paths) == sorted({path for paths, _, _ in sets.values() for path in paths})
+
+
+def test_several_classes_become_one():
+    animals = dataset([[1, -1, 1], [-1, -1, 0], [-1, 0, 0]], ["puppy", "dog", "car"], ["/1", "/2", "/3"])
+    other = dataset([[1]], ["tree"], ["/9"])
+    merged, _ = merge({"a": animals, "b": other}, classes={"a": {"puppy": "dog", "car": ""}})
+    assert merged.classes == ["dog", "tree"]
+    assert merged.labels.to_signed()[:3, 0].tolist() == [1, -1, 0]
+
+
+def test_one_id_for_two_images_and_two_ids_for_one():
+    voc = dataset([[1], [1]], ["cat"], ["/voc/1.jpg", "/both/3.jpg"], ["1.jpg", "3.jpg"])
+    coco = dataset([[1], [-1]], ["cat"], ["/coco/1.jpg", "/both/3.jpg"], ["1.jpg", "three"])
+    merged, report = merge({"voc": voc, "coco": coco}, conflict="last")
+    assert merged.ids == ["voc/1.jpg", "3.jpg", "coco/1.jpg"]
+    assert merged.labels.to_signed().tolist() == [[1], [-1], [1]]
+    assert report["images"] == 3 and report["images_in_several_sets"] == 1
+    by_id, _ = merge({"voc": voc, "coco": coco}, same="id")
+    assert by_id.ids == ["1.jpg", "3.jpg", "three"]
+
+
+def test_the_same_content_under_two_names(tmp_path):
+    for name, content in (("a.jpg", b"one"), ("b.jpg", b"two"), ("c.jpg", b"one"), ("d.jpg", b"other")):
+        (tmp_path / name).write_bytes(content)
+    paths = {name: str(tmp_path / f"{name}.jpg") for name in "abcde"}
+    one = dataset([[1], [1]], ["cat"], [paths["a"], paths["b"]])
+    two = dataset([[-1], [1], [1]], ["cat"], [paths["c"], paths["d"], paths["e"]])  # e is not there
+    merged, report = merge({"one": one, "two": two}, same="content", conflict="first")
+    assert [Path(path).name for path in merged.paths] == ["a.jpg", "b.jpg", "d.jpg", "e.jpg"]
+    assert merged.labels.to_signed().tolist() == [[1]] * 4 and report["contradicting"] == 1
+
+
+def test_an_image_that_one_set_tests_on_is_not_trained_on():
+    paths = ["/1", "/2", "/3", "/4"]
+    one = dataset([[1]] * 4, ["cat"], paths, splits={"train": np.array([0, 1, 2]), "val": np.array([3])})
+    two = dataset(
+        [[1]] * 4, ["dog"], paths, splits={"train": np.array([3]), "test": np.array([0]), "odd": np.array([1])}
+    )
+    merged, report = merge({"one": one, "two": two})
+    assert {name: rows.tolist() for name, rows in merged.splits.items()} == {
+        "train": [2], "val": [3], "test": [0], "odd": [1],
+    }  # fmt: skip
+    assert report["images_in_different_splits"] == 3
+    assert {name: rows.tolist() for name, rows in merge({"two": two, "one": one})[0].splits.items()} == {
+        "train": [2], "test": [0], "odd": [1], "val": [3],
+    }  # fmt: skip
+
+
+def test_boxes_and_notes_come_along():
+    boxes = Boxes(np.array([1, 0]), np.array([0, 1]), np.array([[0, 0, 0.5, 1], [0, 0, 1, 1]], np.float32))
+    drawn = dataset([[1, 1], [1, 1]], ["dog", "car"], ["/2", "/3"], boxes=boxes, notes=("all seen",))
+    merged, _ = merge({"a": dataset([[1]], ["cat"], ["/1"]), "b": drawn}, classes={"": {"car": ""}})
+    assert merged.boxes.image.tolist() == [2] and merged.boxes.cls.tolist() == [1]
+    assert merged.boxes.xyxy.tolist() == [[0, 0, 0.5, 1]] and merged.notes == ("b: all seen",)
+
+
+def test_classes_that_look_alike_are_pointed_out():
+    one, two = dataset([[1, 1]], ["Traffic_Lights", "cat"], ["/1"]), dataset([[1, 1]], ["traffic light", "cat"], ["/2"])
+    assert merge({"a": one, "b": two})[1]["classes_with_similar_names"] == [["Traffic_Lights", "traffic light"]]
+
+
+def test_maps_of_classes(tmp_path):
+    file = tmp_path / "map.csv"
+    file.write_text('\ufefffrom,to\r\nchien,dog\r\n"a, b",\r\n', encoding="utf-8")
+    assert read_class_map(file) == {"": {"chien": "dog", "a, b": ""}}
+    file.write_text("set,from,to\nvoc,tv,television\n,été,summer\n", encoding="utf-8")
+    assert read_class_map(file) == {"voc": {"tv": "television"}, "": {"été": "summer"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "row 1: a map of classes has the columns from and to, and perhaps set"),
+        ("old,new\na,b\n", "row 1: a map of classes has the columns from and to, and perhaps set"),
+        ("from,to\na\n", "row 2: 1 cells, but the header has 2"),
+        ("from,to\n,b\n", "row 2: which class? the cell 'from' is empty"),
+        ("from,to\na,b\na,c\n", "row 3: class 'a' became something else in an earlier row"),
+    ],
+)
+def test_mistaken_maps(tmp_path, text, message):
+    file = tmp_path / "map.csv"
+    file.write_text(text)
+    with pytest.raises(TrilabelError) as caught:
+        read_class_map(file)
+    assert str(caught.value) == f"{file}, {message}"
+
+
+def test_mistaken_merges():
+    both = {"a": CATS, "b": DOGS}
+    for sets, options, message in (
+        ({"a": CATS}, {}, "merging takes two data sets or more"),
+        (both, {"classes": {"c": {"cat": "x"}}}, "no set that the map of classes speaks of named 'c'"),
+        (both, {"classes": {"b": {"cat": "x"}}}, "no class in b to rename named 'cat'; there are: dog"),
+        (both, {"classes": {"": {"dogs": "x"}}}, "did you mean 'dog'?"),
+        (both, {"same": "name"}, "merge: same='name': use one of 'path', 'id', 'content'"),
+        (both, {"conflict": "x"}, "merge: conflict='x': use one of 'error', 'unknown', 'first'"),
+    ):
+        with pytest.raises(TrilabelError) as caught:
+            merge(sets, **options)
+        assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_pictures_without_files_cannot_be_merged(small_scenes):
+    with pytest.raises(TrilabelError, match="b: its images were drawn in memory"):
+        merge({"a": CATS, "b": small_scenes})
