@@ -54,7 +54,7 @@ def memory() -> int:
 
 def measure(step: str, folder: Path) -> dict[str, Any]:
     """Does one step in this process."""
-    from trilabel.data import native, openimages
+    from trilabel.data.formats import native, openimages
 
     own = folder / "open.trilabel"
     before, start, wall = memory(), time.process_time(), time.perf_counter()

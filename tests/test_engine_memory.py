@@ -16,8 +16,8 @@ from tests.test_engine import same, tensors_of, without_times
 from trilabel import simulate
 from trilabel.bits import unpacked
 from trilabel.config import Config
-from trilabel.data import csv_table
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats import csv_table
 from trilabel.data.images import ImageSource
 from trilabel.engine import Task, train
 from trilabel.labels import Labels

@@ -16,8 +16,8 @@ from tests.threads import as_processes
 from trilabel import relabel as module
 from trilabel import simulate
 from trilabel.config import Config
-from trilabel.data import csv_table
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats import csv_table
 from trilabel.engine import train
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels

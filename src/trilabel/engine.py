@@ -28,8 +28,8 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from trilabel import label_graph, metrics
 from trilabel.config import Config
 from trilabel.console import progress, say, some, warn
-from trilabel.data import csv_write
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats.csv_table import writing as csv_write
 from trilabel.data.images import Drawn, ImageSource, free_memory, in_order, open_images, to_device
 from trilabel.data.views import Views
 from trilabel.diagnosis import Diagnosis, validation_histogram

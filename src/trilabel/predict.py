@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from trilabel import metrics
 from trilabel.console import warn
 from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.folder import find_images
+from trilabel.data.image_paths import find_images
 from trilabel.data.images import Trouble, decode, in_order, open_images, resized
 from trilabel.data.views import Views
 from trilabel.errors import TrilabelError

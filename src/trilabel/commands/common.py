@@ -53,6 +53,7 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     """A data set by path, or the embedded scenes by name."""
     from trilabel import data as readers
     from trilabel.console import say
+    from trilabel.data import formats
 
     if data == "scenes" and not Path(data).exists():
         return readers.scenes()
@@ -60,8 +61,8 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     chosen = {name: value for name, value in options.items() if name != "read"}
     if options.get("read"):
         texts = dict(name_and_value("--read", text) for text in options["read"])
-        reader = readers.FORMATS[readers.format_of(Path(data), options.get("format"))].read
-        chosen |= readers.options_from_text(Path(data), reader, texts)
+        reader = formats.FORMATS[formats.format_of(Path(data), options.get("format"))].read
+        chosen |= formats.options_from_text(Path(data), reader, texts)
     dataset = readers.read(data, **{**chosen, "splits": {name: _number(what) for name, what in splits.items()}})
     for note in dataset.notes:
         say(f"{data}: {note}")

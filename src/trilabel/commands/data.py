@@ -25,7 +25,7 @@ class DataFormats:
     """Print everything as JSON."""
 
     def __call__(self) -> None:
-        from trilabel.data import describe_formats
+        from trilabel.data.formats import describe_formats
 
         found = describe_formats()
         if self.json:

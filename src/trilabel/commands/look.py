@@ -46,7 +46,7 @@ class Maps(Source):
 
     def __call__(self) -> None:
         from trilabel.console import say, track
-        from trilabel.data.folder import find_images
+        from trilabel.data.image_paths import find_images
         from trilabel.predict import load
         from trilabel.report import class_maps
 

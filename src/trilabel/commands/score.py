@@ -95,7 +95,7 @@ class Predict:
 
     def __call__(self) -> None:
         from trilabel.console import warn
-        from trilabel.data.folder import find_images
+        from trilabel.data.image_paths import find_images
         from trilabel.predict import load
 
         if not self.images:

@@ -1,74 +1,22 @@
-"""Reading and writing data: `read` finds out the format of a file or folder and returns a `Dataset`.
+"""Reading and writing data: `read` finds out the format of a file or folder and returns a `Dataset`."""
 
-A further format is one module with `RULE`, `detect(path)` and `read(path, images=…, **options)`, where it can be
-written also `write(dataset, path, **options)`, and one line in FORMATS.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, get_origin
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.config import read_as
-from trilabel.data import (
-    coco,
-    csv_table,
-    cub,
-    cvat,
-    fiftyone,
-    folder,
-    huggingface,
-    index_list,
-    label_studio,
-    native,
-    nuswide,
-    openimages,
-    visual_genome,
-    voc,
-    yolo,
-)
 from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.formats import FORMATS, check_options, format_of, format_to_write
+from trilabel.data.formats.source_files import read_lines
+from trilabel.data.image_paths import existing
 from trilabel.data.scenes import scenes
-from trilabel.data.source_files import read_lines
-from trilabel.data.table_file import DELIMITERS, suffix
-from trilabel.errors import TrilabelError, no_such
+from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
-
-
-class Format(Protocol):
-    """What a format is: what it says of labels that are not listed, a way to tell it, and a way to read it."""
-
-    @property
-    def RULE(self) -> str: ...
-    @property
-    def detect(self) -> Callable[[Path], bool]: ...
-    @property
-    def read(self) -> Callable[..., Dataset]: ...
-
-
-FORMATS: dict[str, Format] = {  # the first that detects wins
-    "native": native,
-    "voc": voc,
-    "coco": coco,
-    "open-images": openimages,
-    "nus-wide": nuswide,
-    "cub": cub,
-    "visual-genome": visual_genome,
-    "label-studio": label_studio,
-    "cvat": cvat,
-    "fiftyone": fiftyone,
-    "huggingface": huggingface,
-    "yolo": yolo,
-    "list": index_list,
-    "csv": csv_table,
-    "folder": folder,
-}
 
 
 def read(
@@ -94,7 +42,7 @@ def read(
     if missing not in ("keep", "drop"):
         raise TrilabelError(f"{path}: missing={missing!r}: use 'keep' or 'drop'")
     reader = FORMATS[format_of(path, format)]
-    _check_options(path, reader.read, options)
+    check_options(path, reader.read, options)
     dataset = reader.read(path, images=images, **options)
     if missing == "drop" and dataset.paths is not None:
         dataset = _with_files(path, dataset)
@@ -109,83 +57,13 @@ def write(dataset: Dataset, path: str | Path, format: str | None = None, **optio
     An existing file is replaced whole or not at all. Gives notes on what the format has no words for.
     """
     path = Path(path)
-    writers = {name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))}
-    if format is None:
-        ends = {native.SUFFIX: "native", **dict.fromkeys(DELIMITERS, "csv")}
-        format = ends.get(suffix(path))
-        if format is None:
-            raise TrilabelError(
-                f"{path}: which format? its name may end in {', '.join(ends)}, or name one of {', '.join(writers)}"
-            )
-    if format not in writers:
-        raise no_such("format to write", format, writers)
-    _check_options(path, writers[format], options)
-    notes: list[str] = writers[format](dataset, path, **options)
-    return notes
-
-
-def format_of(path: Path, format: str | None) -> str:
-    """The name of the format: the one that was given, or the first that detects the path."""
-    known = ", ".join(FORMATS)
-    if format is not None:
-        if format not in FORMATS:
-            raise TrilabelError(f"{path}: no format called {format!r}; use one of {known}")
-        return format
-    for name, reader in FORMATS.items():
-        if reader.detect(path):
-            return name
-    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format")
-
-
-def describe_formats() -> dict[str, dict[str, Any]]:
-    """Each format in words: what it is, its rule on absent and unknown, its options, and whether it can be written."""
-    return {
-        name: {
-            "summary": (getdoc(kind) or "").partition("\n")[0],
-            "rule": kind.RULE,
-            "options": {option: _choice(what) for option, what in options_of(kind.read).items()},
-            "written": hasattr(kind, "write"),
-        }
-        for name, kind in FORMATS.items()
-    }
-
-
-def _choice(what: Parameter) -> str:
-    others = [other for other in get_args(what.annotation) if isinstance(other, str) and other != what.default]
-    default = "none" if what.default is None else "…" if what.default == () else str(what.default)
-    return "|".join([default, *others])
-
-
-def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a reader or writer that were given as text, as what the option takes."""
-    _check_options(path, function, texts)
-    accepted, values = options_of(function), dict[str, Any](texts)
-    for name, text in texts.items():
-        default, hint = accepted[name].default, accepted[name].annotation
-        if text.lower() == "none" and default is None:
-            values[name] = None
-        elif get_origin(hint) is Sequence:
-            values[name] = text.split(",")
-        else:
-            values[name] = read_as(default, hint, text, f"{path}: option {name!r}")
-    return values
-
-
-def _check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
-    accepted = options_of(function)
-    for name in options:
-        if name not in accepted:
-            raise TrilabelError(f"{path}: no option {name!r} here; use one of {', '.join(accepted) or '(none)'}")
-
-
-def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """What may be said to a reader or writer beside what to read or write."""
-    parameters = signature(function).parameters
-    return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}
+    write_as = format_to_write(path, format)
+    check_options(path, write_as, options)
+    return write_as(dataset, path, **options)
 
 
 def _with_files(path: Path, dataset: Dataset) -> Dataset:
-    there = np.flatnonzero(folder.existing(dataset.paths or ()))
+    there = np.flatnonzero(existing(dataset.paths or ()))
     if not len(there):
         raise TrilabelError(f"{path}: none of its {len(dataset)} images has a file; say with images where they are")
     if len(there) == len(dataset):

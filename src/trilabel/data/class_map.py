@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.table_file import read_rows
+from trilabel.data.formats.csv_table.table_file import read_rows
 from trilabel.errors import TrilabelError, no_such
 from trilabel.labels import Labels
 

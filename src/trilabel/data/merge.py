@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.assemble import check_choice
 from trilabel.data.class_map import ClassMap, check_class_map, renamed
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.duplicates import content_codes
-from trilabel.data.folder import RootedPaths, relative_to
+from trilabel.data.formats.assemble import check_choice
+from trilabel.data.image_paths import RootedPaths, relative_to
 from trilabel.data.merge_labels import Conflict, merge_labels
 from trilabel.errors import TrilabelError
 from trilabel.names import Names

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.table_file import DELIMITERS, read_rows, suffix
+from trilabel.data.formats.csv_table.table_file import DELIMITERS, read_rows, suffix
 from trilabel.errors import TrilabelError
 from trilabel.names import Names
 

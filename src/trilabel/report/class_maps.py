@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.folder import is_image
+from trilabel.data.image_paths import is_image
 from trilabel.errors import TrilabelError
 from trilabel.metrics import BoxesByImage
 from trilabel.names import Names

@@ -1,0 +1,140 @@
+"""The formats that data sets come in.
+
+A further one is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, where it can
+be written also `write(dataset, path, **options)`, and a line in FORMATS.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter, getdoc, signature
+from pathlib import Path
+from typing import Any, Protocol, get_args, get_origin
+
+from trilabel.config import read_as
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats import (
+    coco,
+    csv_table,
+    cub,
+    cvat,
+    fiftyone,
+    folder,
+    huggingface,
+    index_list,
+    label_studio,
+    native,
+    nuswide,
+    openimages,
+    visual_genome,
+    voc,
+    yolo,
+)
+from trilabel.data.formats.csv_table.table_file import DELIMITERS, suffix
+from trilabel.errors import TrilabelError, no_such
+
+
+class Format(Protocol):
+    """What a format is: what it says of labels that are not listed, a way to tell it, and a way to read it."""
+
+    @property
+    def RULE(self) -> str: ...
+    @property
+    def detect(self) -> Callable[[Path], bool]: ...
+    @property
+    def read(self) -> Callable[..., Dataset]: ...
+
+
+FORMATS: dict[str, Format] = {  # the first that detects wins
+    "native": native,
+    "voc": voc,
+    "coco": coco,
+    "open-images": openimages,
+    "nus-wide": nuswide,
+    "cub": cub,
+    "visual-genome": visual_genome,
+    "label-studio": label_studio,
+    "cvat": cvat,
+    "fiftyone": fiftyone,
+    "huggingface": huggingface,
+    "yolo": yolo,
+    "list": index_list,
+    "csv": csv_table,
+    "folder": folder,
+}
+
+
+def format_to_write(path: Path, format: str | None) -> Callable[..., list[str]]:
+    """The writer of the format that was given, or else of the one that the ending of the name tells."""
+    writers: dict[str, Callable[..., list[str]]] = {
+        name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
+    }
+    if format is None:
+        ends = {native.SUFFIX: "native", **dict.fromkeys(DELIMITERS, "csv")}
+        format = ends.get(suffix(path))
+        if format is None:
+            raise TrilabelError(
+                f"{path}: which format? its name may end in {', '.join(ends)}, or name one of {', '.join(writers)}"
+            )
+    if format not in writers:
+        raise no_such("format to write", format, writers)
+    return writers[format]
+
+
+def format_of(path: Path, format: str | None) -> str:
+    """The name of the format: the one that was given, or the first that detects the path."""
+    known = ", ".join(FORMATS)
+    if format is not None:
+        if format not in FORMATS:
+            raise TrilabelError(f"{path}: no format called {format!r}; use one of {known}")
+        return format
+    for name, reader in FORMATS.items():
+        if reader.detect(path):
+            return name
+    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format")
+
+
+def describe_formats() -> dict[str, dict[str, Any]]:
+    """Each format in words: what it is, its rule on absent and unknown, its options, and whether it can be written."""
+    return {
+        name: {
+            "summary": (getdoc(kind) or "").partition("\n")[0],
+            "rule": kind.RULE,
+            "options": {option: _choice(what) for option, what in options_of(kind.read).items()},
+            "written": hasattr(kind, "write"),
+        }
+        for name, kind in FORMATS.items()
+    }
+
+
+def _choice(what: Parameter) -> str:
+    others = [other for other in get_args(what.annotation) if isinstance(other, str) and other != what.default]
+    default = "none" if what.default is None else "…" if what.default == () else str(what.default)
+    return "|".join([default, *others])
+
+
+def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Options of a reader or writer that were given as text, as what the option takes."""
+    check_options(path, function, texts)
+    accepted, values = options_of(function), dict[str, Any](texts)
+    for name, text in texts.items():
+        default, hint = accepted[name].default, accepted[name].annotation
+        if text.lower() == "none" and default is None:
+            values[name] = None
+        elif get_origin(hint) is Sequence:
+            values[name] = text.split(",")
+        else:
+            values[name] = read_as(default, hint, text, f"{path}: option {name!r}")
+    return values
+
+
+def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuses options that the reader or writer does not have."""
+    accepted = options_of(function)
+    for name in options:
+        if name not in accepted:
+            raise TrilabelError(f"{path}: no option {name!r} here; use one of {', '.join(accepted) or '(none)'}")
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """What may be said to a reader or writer beside what to read or write."""
+    parameters = signature(function).parameters
+    return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

@@ -1,0 +1,99 @@
+"""MS-COCO annotation files (2014, 2017), COCO captions, LVIS, and what tools such as Roboflow export in this form."""
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import assemble, check_choice
+from trilabel.data.formats.coco.captions import Captions
+from trilabel.data.formats.coco.files import annotation_files, choose_files
+from trilabel.data.formats.coco.instances import Instances
+from trilabel.data.formats.coco.part import open_part
+from trilabel.data.formats.coco.writing import write
+from trilabel.errors import TrilabelError
+
+__all__ = ["RULE", "detect", "read", "write"]
+
+RULE = (
+    "annotated categories are present, others absent, or unknown where the image lists negative categories (LVIS); "
+    "images without annotations are unknown"
+)
+
+
+def detect(path: Path) -> bool:
+    """Whether this is a COCO annotation file, the folder annotations, or the folder around it."""
+    return bool(annotation_files(path))
+
+
+def read(
+    path: Path,
+    *,
+    images: str | Path | None = None,
+    labels: Literal["instances", "captions"] = "instances",
+    year: int | None = None,
+    empty: Literal["unknown", "absent"] = "unknown",
+    unlisted: Literal["auto", "absent", "unknown"] = "auto",
+    words: int = 1000,
+) -> Dataset:
+    """Reads all splits that are there: train, val, test, as names of files or folders say.
+
+    `empty` says what all labels are of an image without any annotation, `unlisted` what a category is that an
+    annotated image does not list: "auto" is absent, but unknown where the image lists negative categories, as in
+    LVIS. An image may name its `split` itself, as it does in files that trilabel writes.
+
+    With `labels` "captions" the classes are the `words` most frequent words in the captions of the train split (of
+    all, where there is none), ties in the order of the alphabet. A word is a run of letters and digits of any
+    script, with apostrophes inside, in lower case; no words are left out for being common. A word is present in an
+    image if one of its captions has it, else absent; images without captions are unknown.
+    """
+    check_choice(path, "labels", labels, ("instances", "captions"))
+    check_choice(path, "empty", empty, ("unknown", "absent"))
+    check_choice(path, "unlisted", unlisted, ("auto", "absent", "unknown"))
+    if words < 1:
+        raise TrilabelError(f"{path}: words={words}: take one word or more")
+    files, left_out = choose_files(path, labels, year)
+    found = Instances(empty, unlisted) if labels == "instances" else Captions(path, words)
+    ids: list[list[str]] = []
+    paths: list[str] = []
+    split_of: list[str] = []
+    for file in files:
+        part_ids, part_paths, part_splits = _take(file, images, found, start=len(paths))
+        ids.append(part_ids)
+        paths += part_paths
+        split_of += part_splits
+    if not paths:
+        raise TrilabelError(f"{path}: the list of images is empty, so there is nothing to read")
+    content = found.content(split_of)
+    names, renamed = _ids(ids, split_of)
+    return assemble(
+        path,
+        ids=names,
+        paths=paths,
+        classes=content.classes,
+        entries=zip(*content.entries.T.tolist(), strict=True),
+        absent_in=content.absent_in.tolist(),
+        split_of=split_of,
+        boxes=zip(*content.boxes.T.tolist(), strict=True) if len(content.boxes) else None,
+        notes=[*content.notes, *renamed, *left_out],
+    )
+
+
+def _take(
+    file: Path, images: str | Path | None, found: Instances | Captions, start: int
+) -> tuple[list[str], Sequence[str], list[str]]:
+    """Hands a file over to `found` and keeps what is short: the file itself takes gigabytes while it is open."""
+    part = open_part(file, images)
+    found.add(part, start)
+    return part.ids, part.paths, part.split_of
+
+
+def _ids(parts: Sequence[Sequence[str]], split_of: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The ids of all images; those of several splits that share file names carry the split in front."""
+    names = list(chain.from_iterable(parts))
+    repeated = len(names) - len(set(names))
+    if not repeated:
+        return names, []
+    note = f"{repeated} file names stand in two splits: ids are split/file_name"
+    return [f"{split}/{name}" for split, name in zip(split_of, names, strict=True)], [note]

@@ -1,0 +1,92 @@
+"""Which annotation files a COCO folder holds, and of which split each is."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from trilabel.data.formats.source_files import first_key
+from trilabel.data.image_paths import split_name
+from trilabel.errors import TrilabelError
+
+_SPLITS = ("train", "val", "test")
+_KEYS = ("info", "images", "annotations", "categories", "licenses", "license", "type")
+_OTHER_LABELS = ("captions", "person_keypoints", "stuff", "panoptic", "image_info")
+_ROBOFLOW = "_annotations.coco.json"
+
+
+def annotation_files(path: Path) -> list[Path]:
+    """COCO annotations, by name or content: `path` itself, or the files in it and in its folder annotations."""
+    if path.is_file():
+        return [path] if path.suffix.lower() == ".json" and _looks_right(path) else []
+    inside = [file for folder in (path, path / "annotations") for file in sorted(folder.glob("*.json"))]
+    return [file for file in (*inside, *sorted(path.glob(f"*/{_ROBOFLOW}"))) if _looks_right(file)]
+
+
+def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path], list[str]]:
+    """The files to read, one a split, and notes on what was left out."""
+    if path.is_file():
+        found = [path]
+    else:
+        there = annotation_files(path)
+        found = _of_kind(there, labels)
+        if not found:
+            only = f", only {_names(there)}" if there else " (such as annotations/instances_train2014.json)"
+            raise TrilabelError(f"{path}: no COCO file of {labels} here{only}; name the file, or choose other labels")
+    if year is not None:
+        of_year = [file for file in found if _year(file) == str(year)]
+        if not of_year:
+            raise TrilabelError(f"{path}: no {labels} of {year} here, only {_names(found)}")
+        found = of_year
+    years = sorted({_year(file) for file in found})
+    if len(years) > 1 and all(years):
+        raise TrilabelError(f"{path}: holds {labels} of {', '.join(years)}; choose one with year")
+    return _one_a_split(path, found)
+
+
+def split_of_file(file: Path) -> str:
+    """train, val or test, as the file's name or that of its folder says; "" where they do not."""
+    words = [split_name(word) for word in (*re.findall("[a-z]+", file.stem.lower()), file.parent.name)]
+    return next((word for word in words if word in _SPLITS), "")
+
+
+def _one_a_split(path: Path, found: list[Path]) -> tuple[list[Path], list[str]]:
+    if len(found) == 1:
+        return found, []
+    named = sorted((file for file in found if split_of_file(file)), key=lambda file: _SPLITS.index(split_of_file(file)))
+    if not named:
+        raise TrilabelError(f"{path}: {_names(found)}: no telling which is of which split; name one of them as path")
+    for one, two in pairwise(named):
+        if split_of_file(one) == split_of_file(two):
+            raise TrilabelError(
+                f"{path}: {_names([one, two])} are both of split {split_of_file(one)!r}; name one as path"
+            )
+    others = [file for file in found if file not in named]
+    return named, [f"left out, as the name tells no split: {_names(others)}"] if others else []
+
+
+def _of_kind(files: list[Path], labels: str) -> list[Path]:
+    """Those with these labels: as published, or else Roboflow's, or else whatever there is."""
+    published = [file for file in files if file.name.startswith(f"{labels}_")]
+    exported = [file for file in files if file.name == _ROBOFLOW]
+    others = [file for file in files if not file.name.startswith(_OTHER_LABELS)]
+    return published or (exported or others if labels == "instances" else [])
+
+
+def _looks_right(file: Path) -> bool:
+    # By name alone, too: a damaged file is to be complained of, not skipped.
+    if file.name == _ROBOFLOW or file.name.startswith(("instances_", "captions_")):
+        return True
+    if first_key(file) not in _KEYS:
+        return False
+    with file.open("rb") as opened:
+        return re.search(rb'"(images|annotations|categories)"\s*:\s*\[', opened.read(1 << 16)) is not None
+
+
+def _year(file: Path) -> str:
+    found = re.search(r"(?<!\d)\d{4}$", file.stem)
+    return found[0] if found else ""
+
+
+def _names(files: Sequence[Path]) -> str:
+    return ", ".join(file.name if file.name != _ROBOFLOW else f"{file.parent.name}/{file.name}" for file in files)

@@ -1,0 +1,107 @@
+"""What is alike in all annotation files of COCO: images, and the image that each annotation is of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.data.formats.coco.files import split_of_file
+from trilabel.data.formats.source_files import Json
+from trilabel.data.image_paths import RootedPaths, root_of
+
+
+@dataclass
+class Part:
+    """One annotation file. Images count from 0; `image_of` has the image of each annotation."""
+
+    document: Json
+    split: str
+    ids: list[str]
+    paths: Sequence[str]
+    split_of: list[str]
+    image_of: NDArray[np.int64]
+
+
+class Content(NamedTuple):
+    """What all files together say; see `assemble`."""
+
+    classes: list[str]
+    entries: NDArray[np.int64]  # image, class, +1 or −1
+    absent_in: NDArray[np.int64]
+    boxes: NDArray[np.float64]  # image, class, left, top, right, bottom
+    notes: list[str]
+
+
+def open_part(file: Path, images: str | Path | None) -> Part:
+    """Reads an annotation file and finds its images."""
+    document = Json.read(file)
+    records = document.item("images")
+    kind: type = str if any(type(record) is dict and type(record.get("id")) is str for record in records.value) else int
+    row = positions(records, "id", kind)
+    names = _file_names(records)
+    ids = [own or name for own, name in zip(optional(records, "trilabel_id"), names, strict=True)]
+    if (twice := _first_repeat(ids)) is not None:
+        raise records.fault(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
+    split = split_of_file(file)
+    split_of = [own or split for own in optional(records, "split")]
+    files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
+    paths = list(RootedPaths(_root(file, split, images, files[0] if files else ""), files))
+    image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
+    return Part(document, split, ids, paths, split_of, image_of)
+
+
+def positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
+    """Where each value of `key` stands in a list of records; none may stand twice."""
+    values: list[int | str] = records.column(key, kind)
+    if (twice := _first_repeat(values)) is not None:
+        first, again = twice
+        where = "".join(map(str, records.path))
+        raise records.fault(f"is {values[again]!r}, as of {where}[{first}]; an id stands once", again, key)
+    return {value: index for index, value in enumerate(values)}
+
+
+def _first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
+    """(first, again): where the first value stands that stands twice."""
+    if len(set(values)) == len(values):
+        return None
+    seen: dict[int | str, int] = {}
+    return next((seen[value], at) for at, value in enumerate(values) if seen.setdefault(value, at) != at)
+
+
+def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:
+    """The place of what each record names under `key`."""
+    values: list[int | str] = records.column(key, kind)
+    found = [place.get(value, -1) for value in values]
+    if -1 in found:
+        index = found.index(-1)
+        raise records.fault(f"is {values[index]!r}, which is no id in {among}", index, key)
+    return np.array(found, np.int64)
+
+
+def optional(records: Json, key: str) -> list[str]:
+    """A text of each record, "" where it has none; fast where no record has one."""
+    return records.column(key, str, "") if any(key in record for record in records.value) else [""] * len(records.value)
+
+
+def _file_names(records: Json) -> list[str]:
+    names = optional(records, "file_name")
+    if not all(names):
+        urls = optional(records, "coco_url")  # LVIS has no file names; its images are those of COCO 2017
+        names = [name or "/".join(url.split("/")[-2:]) for name, url in zip(names, urls, strict=True)]
+    if not all(names):
+        raise records.fault("is missing; every image needs one", names.index(""), "file_name")
+    return names
+
+
+def _root(file: Path, split: str, images: str | Path | None, first: str) -> Path:
+    """The folder that file names are relative to: train2014, images and the like, beside the annotations."""
+    inside = [name for name in (file.stem.rpartition("_")[2], split) if name]
+    if images is not None:
+        given = root_of(images, [], "")
+        return root_of(None, [*(given / name for name in inside), given], first)
+    home = file.parent.parent if file.parent.name == "annotations" else file.parent
+    usual = [folder / name for folder in (home, home / "images") for name in inside]
+    return root_of(None, [*usual, home / "images", home / "data", home, file.parent], first)

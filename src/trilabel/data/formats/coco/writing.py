@@ -1,0 +1,129 @@
+"""Writing labels as one COCO annotation file that `coco.read` reads back."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image
+
+from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.image_paths import relative_to
+from trilabel.errors import TrilabelError
+from trilabel.files import write_text
+
+_Sizes = Mapping[int, tuple[int, int]]  # width and height of images, by row
+_LYING = (5, 6, 7, 8)  # what a camera held upright notes: width and height change places
+
+
+def write(dataset: Dataset, path: Path) -> list[str]:
+    """Writes a .json file, whole or not at all, and returns notes on what could not be said in it.
+
+    Some of it is not in COCO itself: an image has a `split`, a `trilabel_id` where its id is not its file name, and
+    `neg_category_ids`, its absent classes, as in LVIS, so that what is unknown stays unknown. The last are left out
+    where all labels are known and every image has a present one.
+    """
+    labels = dataset.labels
+    if path.suffix.lower() != ".json":
+        raise TrilabelError(f"{path}: a COCO file is called something.json; change the name")
+    if not all(labels.shape):
+        raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
+    notes = [] if dataset.paths is not None else ["the images have no files: their ids are written as file names"]
+    boxes, sizes = _boxes(dataset, notes)
+    lists: dict[str, Iterator[dict[str, Any]]] = {
+        "images": _images(dataset, path.parent, sizes, _splits(dataset, notes)),
+        "categories": ({"id": number, "name": name} for number, name in enumerate(labels.classes, 1)),
+        "annotations": _annotations(dataset, boxes, sizes),
+    }
+    # A record a line, so that a mistake made in it later can be pointed at.
+    texts = (f'"{key}": [\n' + ",\n".join(map(json.dumps, records)) + "\n]" for key, records in lists.items())
+    write_text(path, "{\n" + ",\n".join(texts) + "\n}\n")
+    return notes
+
+
+def _images(dataset: Dataset, folder: Path, sizes: _Sizes, splits: Sequence[str]) -> Iterator[dict[str, Any]]:
+    labels = dataset.labels
+    files = labels.ids if dataset.paths is None else relative_to(dataset.paths, folder)
+    plain = labels.known == len(labels) * labels.shape[1] and bool(labels.counts_per_image()[0].all())
+    ends, columns, absent = labels.csr.indptr, labels.csr.indices + 1, labels.csr.data < 0
+    for row, (name, path) in enumerate(zip(labels.ids, files, strict=True)):
+        file = path.replace(os.sep, "/")
+        record: dict[str, Any] = {"id": row + 1, "file_name": file}
+        if name != file:
+            record["trilabel_id"] = name
+        if row in sizes:
+            record["width"], record["height"] = sizes[row]
+        if splits[row]:
+            record["split"] = splits[row]
+        if not plain:
+            known = slice(ends[row], ends[row + 1])
+            record["neg_category_ids"] = columns[known][absent[known]].tolist()
+        yield record
+
+
+def _annotations(dataset: Dataset, boxes: Boxes, sizes: _Sizes) -> Iterator[dict[str, Any]]:
+    """One for each box, and one for each present label without any."""
+    classes = dataset.labels.shape[1]
+    boxed = boxes.image * classes + boxes.cls
+    keys = np.concatenate([boxed, np.setdiff1d(_present(dataset), boxed)])
+    for number, place in enumerate(np.argsort(keys, kind="stable").tolist(), 1):
+        row, column = divmod(int(keys[place]), classes)
+        record: dict[str, Any] = {"id": number, "image_id": row + 1, "category_id": column + 1}
+        if place < len(boxed):
+            left, top, right, bottom = (boxes.xyxy[place].astype(np.float64) * (sizes[row] * 2)).tolist()
+            record["bbox"] = [round(share, 3) for share in (left, top, right - left, bottom - top)]
+            record["area"] = round((right - left) * (bottom - top), 3)
+            record["iscrowd"] = 0
+        yield record
+
+
+def _present(dataset: Dataset) -> NDArray[np.int64]:
+    """image × classes + class of each present label."""
+    known = dataset.labels.csr.tocoo()
+    return np.asarray((known.row.astype(np.int64) * dataset.labels.shape[1] + known.col)[known.data > 0])
+
+
+def _boxes(dataset: Dataset, notes: list[str]) -> tuple[Boxes, _Sizes]:
+    """The boxes to write, and the sizes of their images."""
+    boxes = dataset.boxes or Boxes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4), np.float32))
+    # The box of a label that is not present would make it so.
+    present = np.isin(boxes.image * dataset.labels.shape[1] + boxes.cls, _present(dataset))
+    if not present.all():
+        notes.append(f"{(~present).sum()} boxes of labels that are not present are not written")
+    sizes: dict[int, tuple[int, int]] = {}
+    for row in np.unique(boxes.image[present]).tolist():
+        if (size := _size(dataset, row)) is not None:
+            sizes[row] = size
+    sized = np.isin(boxes.image, list(sizes))
+    if lost := int((present & ~sized).sum()):
+        notes.append(f"{lost} boxes are not written, as the files of their images cannot be read")
+    kept = present & sized
+    return Boxes(boxes.image[kept], boxes.cls[kept], boxes.xyxy[kept]), sizes
+
+
+def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
+    """Width and height of an image, upright; None where there is no telling."""
+    if dataset.images is not None:
+        return int(dataset.images.shape[3]), int(dataset.images.shape[2])
+    try:
+        with Image.open((dataset.paths or ())[row]) as file:
+            width, height = file.size
+            lying = file.getexif().get(ExifTags.Base.Orientation) in _LYING
+    except Exception:  # PIL raises a dozen kinds when bytes are damaged
+        return None
+    return (height, width) if lying else (width, height)
+
+
+def _splits(dataset: Dataset, notes: list[str]) -> list[str]:
+    """The split of each image, "" for none."""
+    split: NDArray[Any] = np.full(len(dataset), "", object)
+    times = np.zeros(len(dataset), np.int64)
+    for name, rows in reversed(list(dataset.splits.items())):
+        split[rows] = name
+        times[rows] += 1
+    if (times > 1).any():
+        notes.append(f"{(times > 1).sum()} images are in more than one split: only the first is written")
+    return split.tolist()  # type: ignore[no-any-return]

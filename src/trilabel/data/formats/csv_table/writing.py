@@ -1,0 +1,121 @@
+"""Writing tables of labels that `csv_table.read` reads back."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.csv_table.table_file import DELIMITERS, open_table, suffix, understand
+from trilabel.data.image_paths import relative_to
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
+from trilabel.labels import Labels
+
+
+def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
+    """Writes labels as a table; of a data set also its splits and where its images are. Says what it has no room for.
+
+    What is read back has the same images and classes in the same order, also those of which nothing is known.
+    An existing file is replaced whole or not at all.
+    """
+    path = Path(path)
+    labels = data if isinstance(data, Labels) else data.labels
+    beside = {} if isinstance(data, Labels) else _columns_beside(data, path)
+    header = ["image", *beside, *(labels.classes if layout == "wide" else ("label", "value"))]
+    _refuse_unreadable(labels, path, header, layout)
+    # Before Python 3.13 the writer leaves a carriage return unquoted if its own line ends have none.
+    returns = any((names.buffer == ord("\r")).any() for names in (labels.ids, labels.classes))
+    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+        writer = csv.writer(
+            file,
+            delimiter=DELIMITERS.get(suffix(path), ","),
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
+        )
+        writer.writerow(header)
+        rows = _wide_rows(labels) if layout == "wide" else _long_rows(labels)
+        for *start, ends in zip(labels.ids, *beside.values(), rows, strict=True):
+            writer.writerows([*start, *end] for end in ends)
+    boxes = None if isinstance(data, Labels) else data.boxes
+    return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
+
+
+def write_known(labels: Labels, path: str | Path) -> None:
+    """Writes known labels alone, a row each: of an image or class without any there is no word, unlike with `write`."""
+    path = Path(path)
+    _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
+    known = labels.csr.tocoo()
+    classes = list(labels.classes)
+    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("image", "label", "value"))
+        for row, column, value in zip(known.row.tolist(), known.col.tolist(), known.data.tolist(), strict=True):
+            writer.writerow((labels.ids[row], classes[column], int(value > 0)))
+
+
+def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: str) -> None:
+    if layout not in ("wide", "long"):
+        raise TrilabelError(f"{path}: layout={layout!r}: use 'wide' or 'long'")
+    if not all(labels.shape):
+        raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
+    for what, names in (("image", labels.ids), ("class", labels.classes)):
+        if not np.diff(names.offsets).all() or not names.buffer.all():
+            raise TrilabelError(f"{path}: a table cannot hold a {what} name that is empty or has a zero byte")
+    if layout == "wide" and not _wide_header_is_clear(header, labels.shape[1]):
+        raise TrilabelError(
+            f"{path}: a class is called image, path, filename, split, label or value, as other columns of tables are; "
+            "rename it or write layout='long'"
+        )
+
+
+def _wide_header_is_clear(header: list[str], classes: int) -> bool:
+    try:
+        return len(understand(Path(), ",", header).classes) == classes
+    except TrilabelError:
+        return False
+
+
+def _wide_rows(labels: Labels) -> Iterator[list[list[str]]]:
+    """For every image a list of one row."""
+    texts = np.array(["0", "", "1"], object)
+    step = (1 << 20) // labels.shape[1] + 1
+    for start in range(0, len(labels), step):
+        block = labels.csr[start : start + step].toarray()
+        yield from ([row] for row in texts[block + 1].tolist())
+
+
+def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
+    """For every image its known labels, a row each; one empty row where there are none, so that the image stays.
+
+    The first image names every class, known or not, so that the order of the classes stays, too.
+    """
+    classes, texts = list(labels.classes), ("0", "", "1")
+    ends = labels.csr.indptr.tolist()
+    yield [(name, texts[value + 1]) for name, value in zip(classes, labels.rows([0])[0].tolist(), strict=True)]
+    for start, end in pairwise(ends[1:]):
+        columns, values = labels.csr.indices[start:end].tolist(), labels.csr.data[start:end].tolist()
+        known = [(classes[column], texts[value + 1]) for column, value in zip(columns, values, strict=True)]
+        yield known or [("", "")]
+
+
+def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
+    """The columns path and split, where they say something that the other columns do not."""
+    columns: dict[str, Iterable[str]] = {}
+    if dataset.paths is not None:
+        files = relative_to(dataset.paths, path.parent)
+        if any(file != name for file, name in zip(files, dataset.labels.ids, strict=True)):
+            columns["path"] = relative_to(dataset.paths, path.parent)
+    if dataset.splits:
+        split = np.full(len(dataset), "", object)
+        for name, rows in dataset.splits.items():
+            for row in rows[split[rows] != ""][:1].tolist():
+                raise TrilabelError(
+                    f"{path}: image {dataset.ids[row]!r} is in splits {split[row]!r} and {name!r}; a table holds one"
+                )
+            split[rows] = name
+        columns["split"] = split.tolist()
+    return columns

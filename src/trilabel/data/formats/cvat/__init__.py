@@ -1,0 +1,124 @@
+"""CVAT: a task, job or project exported as "CVAT for images 1.1" (annotations.xml), with tags or shapes."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+from xml.etree.ElementTree import Element
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats.cvat.file import Document
+from trilabel.data.image_paths import RootedPaths, locate, root_of
+from trilabel.errors import TrilabelError
+from trilabel.names import Names
+
+RULE = "tagged or drawn labels are present, the rest unknown; images without annotations are unknown"
+_KINDS = {"tag", "box", "polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton"}
+_START = re.compile(rb"<annotations\s*>.*?<(version|meta|image|track)\b", re.DOTALL)
+
+
+def detect(path: Path) -> bool:
+    """Whether this is CVAT's annotations.xml, under any name, or a folder with it."""
+    file = _file(path)
+    try:
+        with file.open("rb") as opened:
+            return file.suffix.lower() == ".xml" and _START.search(opened.read(1 << 14)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def read(
+    path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown", checkboxes: bool = False
+) -> Dataset:
+    """Reads an export. `unlisted` is what a label is that an annotated image has neither as a tag nor as a shape.
+
+    `checkboxes` makes a class "label: attribute" of each attribute of tags that is declared as a checkbox: true is
+    present, false is absent. Otherwise they are left out, since false may only mean that nobody looked.
+    """
+    check_choice(path, "unlisted", unlisted, get_args(Unlisted))
+    document = Document(_file(path))
+    pictures = document.root.findall("image")
+    tracks = len(document.root.findall("track"))
+    if not pictures:
+        what = "CVAT for video is not read" if tracks else "holds no images"
+        raise TrilabelError(f"{document.file}: {what}; export the task as 'CVAT for images 1.1'")
+    classes, boxes_to_tick = document.labels()
+    notes = [f"tagged or drawn labels are present, the rest of an annotated image is {unlisted}"]
+    if not classes:
+        classes = list(dict.fromkeys(document.text(t, "label") for p in pictures for t in p if t.tag in _KINDS))
+        notes.append("no labels are declared in <meta>: the classes are those in use")
+    if checkboxes:
+        classes += [f"{label}: {name}" for label, name in boxes_to_tick]
+    column = {name: number for number, name in enumerate(classes)}
+    entries: list[Entry] = []
+    boxes: list[Box] = []
+    annotated: list[int] = []
+    odd = Counter({"tracks left out": tracks})
+    for row, picture in enumerate(pictures):
+        before = len(entries)
+        for thing in picture:
+            if thing.tag not in _KINDS:
+                odd[f"elements <{thing.tag}> left out"] += 1
+                continue
+            label = document.text(thing, "label")
+            if label not in column:
+                raise document.fault(thing, f"label {label!r} is not declared in <meta>; add it to the <labels> there")
+            entries.append((row, column[label], 1))
+            if thing.tag == "box":
+                if picture.get("width") and picture.get("height"):
+                    boxes.append((row, column[label], *document.box(thing, picture)))
+                else:
+                    odd["boxes left out: their images have no size"] += 1
+            for attribute in thing.iterfind("attribute"):
+                name, value = attribute.get("name", ""), (attribute.text or "").strip().lower()
+                if not checkboxes or thing.tag != "tag" or (label, name) not in boxes_to_tick:
+                    odd["attributes of tags and shapes left out"] += 1
+                elif value in ("true", "false"):
+                    entries.append((row, column[f"{label}: {name}"], 1 if value == "true" else -1))
+                else:
+                    raise document.fault(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
+        if len(entries) > before:
+            annotated.append(row)
+    odd["images have no annotation: they are unknown"] = len(pictures) - len(annotated)
+    ids, paths, missing = _images(document, pictures, images)
+    odd[f"images have no file in {paths.root}"] = missing
+    subsets = [picture.get("subset", "").strip() for picture in pictures]
+    return assemble(
+        path,
+        ids=ids,
+        paths=paths,
+        classes=classes,
+        entries=entries,
+        absent_in=annotated if unlisted == "absent" else (),
+        split_of=["" if subset == "default" else subset for subset in subsets],  # CVAT's word for none
+        boxes=boxes or None,
+        notes=notes + [f"{count} {what}" for what, count in odd.items() if count],
+    )
+
+
+def _file(path: Path) -> Path:
+    return path / "annotations.xml" if path.is_dir() else path
+
+
+def _images(
+    document: Document, pictures: list[Element], images: str | Path | None
+) -> tuple[list[str], RootedPaths, int]:
+    """Ids, paths and how many files were looked for in vain. In a project, each subset has a folder of its images."""
+    names = [document.text(picture, "name") for picture in pictures]
+    both = zip(pictures, names, strict=True)
+    inside = [f"{picture.get('subset', '').strip()}/{name}".lstrip("/") for picture, name in both]
+    ids = names if len(set(names)) == len(names) else inside
+    first: dict[str, Element] = {}
+    for name, picture in zip(ids, pictures, strict=True):
+        if first.setdefault(name, picture) is not picture:
+            raise document.fault(picture, f"image {name!r} stands here for the second time; remove one of them")
+    usual = (document.file.parent / "images", document.file.parent)
+    for files in (names, inside):
+        root = root_of(images, usual, files[0])
+        if (root / files[0]).is_file():
+            break
+    else:
+        files = ids
+    paths, missing = locate(root, Names(files))
+    return ids, paths, missing

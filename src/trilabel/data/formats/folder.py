@@ -1,0 +1,53 @@
+"""Folders of images with one sub-folder a class, as most programs for single labels want them."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.image_paths import SPLIT_NAMES, RootedPaths, split_name, walk
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+RULE = "images have the class of their folder; every other class is unknown"
+
+
+def detect(path: Path) -> bool:
+    """Whether this is a folder with sub-folders that hold images."""
+    return path.is_dir() and any("/" in name for name in walk(path))
+
+
+def read(path: Path, *, images: str | Path | None = None) -> Dataset:
+    """One sub-folder a class: an image is known to have the class of its folder, and nothing else is known of it.
+
+    Where all top folders are called train, val, test or the like, they are the splits and the classes lie below.
+    """
+    if images is not None:
+        raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
+    files = sorted(walk(path))
+    parts = [file.split("/") for file in files]
+    tops = {part[0] for part in parts if len(part) > 1}
+    if not tops:
+        raise TrilabelError(f"{path}: no sub-folder with images, one a class, is in this folder")
+    splits: dict[str, NDArray[np.int64]] = {}
+    if all(top.lower() in SPLIT_NAMES for top in tops) and any(len(part) > 2 for part in parts):
+        of = np.array([split_name(part[0]) if len(part) > 1 else "" for part in parts])
+        splits = {str(name): np.flatnonzero(of == name) for name in dict.fromkeys(of) if name}
+        parts = [part[1:] if len(part) > 1 else part for part in parts]
+    notes = ["images have the class of their folder; every other class is unknown"]
+    return _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
+
+
+def _dataset(
+    root: Path, files: list[str], folders: list[str], splits: dict[str, NDArray[np.int64]], notes: list[str]
+) -> Dataset:
+    classes = sorted(set(folders) - {""})
+    column = {name: number for number, name in enumerate(classes)}
+    columns = np.array([column.get(name, -1) for name in folders], np.int64)
+    rows = np.flatnonzero(columns >= 0)
+    loose = len(files) - len(rows)
+    if loose:
+        notes.append(f"{loose} images lie in no class folder: nothing is known of them")
+    labels = Labels.from_entries(rows, columns[rows], np.ones(len(rows), np.int8), classes, files)
+    return Dataset(labels.ids, RootedPaths(root, labels.ids), labels, splits, notes=tuple(notes))

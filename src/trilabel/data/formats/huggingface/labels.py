@@ -1,0 +1,179 @@
+"""What the columns of a Hugging Face image folder say about labels: 0 and 1, lists of names, or objects with boxes."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from itertools import repeat
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from trilabel.data.formats.assemble import Box, Entry
+from trilabel.data.formats.huggingface.metadata import Table
+from trilabel.data.formats.huggingface.writing import NO_CLASS
+
+_CATEGORIES = ("categories", "category", "category_id", "labels", "label")
+_SIGNS: dict[Any, int] = {
+    None: 0,
+    "null": 0,
+    "none": 0,
+    "nan": 0,
+    "1": 1,
+    "1.0": 1,
+    "true": 1,
+    "0": -1,
+    "0.0": -1,
+    "false": -1,
+}
+_SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
+_MINUS = 2  # what -1 would mean is not for us to guess
+
+
+# ---- a column a class
+
+
+def class_columns(table: Table) -> dict[str, list[int]]:
+    """For each column of 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
+    found = {}
+    for name, cells in table.columns.items():
+        if name in NO_CLASS or name.endswith("_file_name"):
+            continue
+        try:
+            signs = {cell: _sign(cell) for cell in set(cells)}
+        except TypeError:  # lists and objects
+            continue
+        if None in signs.values():
+            continue
+        if _MINUS in signs.values():
+            row = next(row for row, cell in enumerate(cells) if signs[cell] == _MINUS)
+            raise table.fault(row, f"{name} is {short(cells[row])}; use 1 present, 0 absent, empty unknown")
+        found[name] = [signs[cell] or 0 for cell in cells]
+    return found
+
+
+def wide_entries(columns: dict[str, list[int]]) -> Iterator[Entry]:
+    """The known labels of the columns that are classes."""
+    for column, signs in enumerate(columns.values()):
+        values = np.array(signs, np.int8)
+        rows = np.flatnonzero(values)
+        yield from zip(rows.tolist(), repeat(column), values[rows].tolist(), strict=False)
+
+
+def _sign(cell: Any) -> int | None:
+    key = cell.strip().lower() if isinstance(cell, str) else cell
+    return _MINUS if key in (-1, "-1", "-1.0") else _SIGNS.get(key)
+
+
+# ---- lists of labels
+
+
+def listed(table: Table, row: int, column: str) -> list[str] | None:
+    """The labels in a cell: a list, the text of one, or a text; None where there is nothing.
+
+    In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
+    """
+    cell = table.columns[column][row]
+    if cell is None:
+        return None
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        cell = _list_in_text(table, row, column, cell)
+    elif isinstance(cell, str):
+        parts = re.split(r"[,;|]", cell) if column.endswith("s") else [cell]
+        return [text for part in parts if (text := part.strip())]
+    return [_name(table, row, column, item) for item in (cell if isinstance(cell, list) else [cell])]
+
+
+def _list_in_text(table: Table, row: int, column: str, text: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return list(parse(text.strip()))
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            continue
+    raise table.fault(row, f'{column} is {short(text)}, which is no list; write such as ["cat", "dog"]')
+
+
+def _name(table: Table, row: int, column: str, item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    if type(item) is not int or abs(item) >= 1 << 63:
+        raise table.fault(row, f"{column} holds {short(item)}, not the name or number of a label")
+    return str(item)
+
+
+def order(name: str) -> tuple[int, int, str]:
+    """Sorts numbers as numbers and other names behind them."""
+    number = name.isascii() and name.isdigit()
+    return (0, int(name[:18]), name) if number else (1, 0, name)
+
+
+# ---- objects
+
+
+def objects(table: Table, row: int, column: str) -> list[str] | None:
+    """The label of each object: of {"bbox": […], "categories": […]}, or of a list of such with one object each."""
+    cell = table.columns[column][row]
+    if cell is None:
+        return None
+    if isinstance(cell, list) and all(isinstance(item, dict) for item in cell):
+        return [_name(table, row, column, _category(table, row, column, item)) for item in cell]
+    names = _category(table, row, column, cell) if isinstance(cell, dict) else None
+    if not isinstance(names, list):
+        raise table.fault(row, f"{column} is {short(cell)}, not an object with lists bbox and categories")
+    return [_name(table, row, column, name) for name in names]
+
+
+def object_boxes(
+    table: Table, column: str, lists: list[list[str] | None], code: dict[str, int]
+) -> tuple[list[Box], int]:
+    """Boxes as shares of the images, and how many have none because the image's size or the box is not given."""
+    boxes: list[Box] = []
+    without = 0
+    sizes = [table.columns.get(name, [None] * len(table)) for name in ("width", "height")]
+    for row, names in enumerate(lists):
+        cell = table.columns[column][row]
+        given = [item.get("bbox") for item in cell] if isinstance(cell, list) else (cell or {}).get("bbox")
+        given = None if given == [None] * len(names or ()) else given
+        width, height = (
+            _size(table, row, name, size[row]) for name, size in zip(("width", "height"), sizes, strict=True)
+        )
+        if not names or given is None or not width or not height:
+            without += len(names or ())
+            continue
+        if not isinstance(given, list) or len(given) != len(names):
+            raise table.fault(row, f"{column} has {len(names)} labels, but bbox is {short(given)}")
+        for name, box in zip(names, given, strict=True):
+            x, y, w, h = _four(table, row, column, box)
+            boxes.append((row, code[name], x / width, y / height, (x + w) / width, (y + h) / height))
+    return boxes, without
+
+
+def _category(table: Table, row: int, column: str, item: dict[str, Any]) -> Any:
+    for name in _CATEGORIES:
+        if name in item:
+            return item[name]
+    raise table.fault(row, f"{column} has no {', '.join(_CATEGORIES[:-1])} or {_CATEGORIES[-1]}; add one of these")
+
+
+def _size(table: Table, row: int, name: str, cell: Any) -> float:
+    try:
+        size = float(cell or 0)
+    except (TypeError, ValueError, OverflowError):
+        size = -1
+    if not 0 <= size < 1e9:
+        raise table.fault(row, f"{name} is {short(cell)}, not the size of an image in pixels")
+    return size
+
+
+def _four(table: Table, row: int, column: str, box: Any) -> list[float]:
+    numbers = box if isinstance(box, list) else []
+    if len(numbers) != 4 or not all(type(n) in (int, float) and abs(n) < 1e12 and isfinite(n) for n in numbers):
+        raise table.fault(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")
+    return numbers
+
+
+def short(value: Any) -> str:
+    """A value as JSON writes it, cut off where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 40 else text[:39] + "…"

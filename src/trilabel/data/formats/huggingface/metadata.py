@@ -1,0 +1,157 @@
+"""Tables that lie beside images: metadata.csv, metadata.jsonl or metadata.parquet, of one folder or of each split."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trilabel.data.formats.csv_table.table_file import read_rows
+from trilabel.data.formats.source_files import read_lines
+from trilabel.errors import TrilabelError
+
+_KINDS = (".csv", ".jsonl", ".parquet")
+_NAME_COLUMN = rb"file_name|(^|[,\"\s{])image([\",\s:]|$)"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of all files together; a cell that is empty, null or missing is None."""
+
+    root: Path
+    columns: dict[str, list[Any]]
+    folders: list[str]  # of the file that each row stands in, below the root and with a slash behind it
+    places: list[tuple[Path, int]]  # that file, and the line
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def fault(self, row: int, what: str) -> TrilabelError:
+        """An error about a row."""
+        file, line = self.places[row]
+        return TrilabelError(f"{file}, line {line}: {what}")
+
+
+def find(path: Path) -> list[Path]:
+    """The metadata files that this path stands for: itself, or those of a folder, or of the folders inside."""
+    if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
+        return [path] if path.stem == "metadata" and path.suffix in _KINDS else []
+    for folders in ([path], _folders(path), _folders(path / "data")):
+        found = [folder / f"metadata{kind}" for folder in folders for kind in _KINDS]
+        if files := [file for file in found if os.path.isfile(file)]:  # noqa: PTH113
+            return files
+    return []
+
+
+def names_images(file: Path) -> bool:
+    """Whether the first line of a metadata file has a column of file names; a packed table is taken to have one."""
+    try:
+        with file.open("rb") as opened:
+            return file.suffix == ".parquet" or bool(re.search(_NAME_COLUMN, opened.readline(1 << 16)))
+    except OSError:
+        return False
+
+
+def read_table(path: Path) -> Table:
+    """All rows of the metadata files that this path stands for."""
+    files = find(path)
+    if not files:
+        raise TrilabelError(f"{path}: no metadata.csv or metadata.jsonl in this folder or its sub-folders")
+    if len({file.parent for file in files}) < len(files):
+        one, two = next((a, b) for a, b in pairwise(files) if a.parent == b.parent)
+        raise TrilabelError(f"{two}: {one.name} is in this folder, too; remove one of them")
+    root = path.parent if path.is_file() else path
+    columns: dict[str, list[Any]] = {}
+    table = Table(root, columns, [], [])
+    for file in files:
+        inside = file.parent.relative_to(root).as_posix()
+        more, lines = _read(file)
+        for name in dict.fromkeys((*columns, *more)):
+            columns.setdefault(name, [None] * len(table)).extend(more.get(name, [None] * len(lines)))
+        table.folders.extend(["" if inside == "." else f"{inside}/"] * len(lines))
+        table.places.extend((file, line) for line in lines)
+    if not len(table):
+        raise TrilabelError(f"{files[0]}: no rows; write one for each image")
+    return table
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _read(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
+    """The columns of a file, and in which line each row stands."""
+    if file.suffix == ".csv":
+        return _read_csv(file)
+    if file.suffix == ".parquet":
+        return _read_parquet(file)
+    lines, records = [], []
+    for line, record in _records(file):
+        lines.append(line)
+        records.append(record)
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: [record.get(name) for record in records] for name in names}, lines
+
+
+def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in read_lines(file):
+        try:
+            record = _plain(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error).splitlines()[0]
+            raise TrilabelError(f"{file}, line {line}: damaged JSON ({reason})") from None
+        if type(record) is not dict:
+            raise TrilabelError(f'{file}, line {line}: no JSON object; write one a line, such as {{"file_name": …}}')
+        yield line, record
+
+
+def _read_csv(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
+    rows = read_rows(file, ",")
+    _, header = next(rows, (1, []))
+    for name in header if len(set(header)) < len(header) else ():
+        if header.count(name) > 1:
+            raise TrilabelError(f"{file}, line 1: two columns are called {name!r}; rename or remove one")
+    lines, cells = [], []
+    for line, row in rows:
+        if len(row) != len(header):
+            raise TrilabelError(f"{file}, line {line}: {len(row)} cells, but the header has {len(header)}")
+        lines.append(line)
+        cells.append(row)
+    columns = zip(*cells, strict=True) if cells else [()] * len(header)
+    # A column without a name is the row number that pandas writes.
+    return {
+        name: [cell or None for cell in column] for name, column in zip(header, columns, strict=True) if name
+    }, lines
+
+
+def _read_parquet(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
+    try:
+        frame = pd.read_parquet(file)
+    except ImportError:
+        raise TrilabelError(
+            f"{file}: needs pyarrow to be read; install it, or save as metadata.csv or .jsonl"
+        ) from None
+    except Exception as error:  # pyarrow raises a dozen kinds when bytes are damaged
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise TrilabelError(f"{file}: cannot be read as a Parquet table ({reason})") from None
+    columns = {str(name): [_plain(cell) for cell in frame[name].tolist()] for name in frame}
+    return columns, list(range(1, len(frame) + 1))
+
+
+def _plain(cell: Any) -> Any:
+    """A cell without NumPy's types, and None for NaN and empty texts."""
+    if hasattr(cell, "tolist"):
+        cell = cell.tolist()
+    if isinstance(cell, dict):
+        return {name: _plain(value) for name, value in cell.items()}
+    if isinstance(cell, list):
+        return [_plain(value) for value in cell]
+    return None if cell != cell or cell == "" else cell

@@ -1,0 +1,77 @@
+"""Writing a Hugging Face image folder: metadata.csv with a column for each class."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.image_paths import relative_to, split_name
+from trilabel.errors import TrilabelError
+from trilabel.files import write_csv
+from trilabel.labels import Labels
+
+ID_COLUMN = "trilabel_id"  # ids, where they are not the names of files
+NO_CLASS = {"file_name", "image", "split", ID_COLUMN, "id", "image_id", "width", "height"}
+NO_CLASS |= {"labels", "label", "tags", "objects"}
+_SPLITS = {"dev": "val", "eval": "test", "evaluation": "test"} | {name: name for name in ("train", "val", "test")}
+
+
+def write(dataset: Dataset, path: Path) -> list[str]:
+    """Writes metadata.csv into the folder `path`; images stay where they are, and their names lead there from `path`.
+
+    A cell is 1 (present), 0 (absent) or empty (unknown). Beside file_name there are columns split, where there are
+    splits, and trilabel_id, where ids are not the names of files.
+    """
+    labels, file = dataset.labels, path / "metadata.csv"
+    notes = [f"{len(dataset.boxes.cls)} boxes: not written"] if dataset.boxes is not None else []
+    names = list(labels.ids)
+    if dataset.paths is None:
+        notes.append("the images are in memory: file_name holds their ids, and no files")
+    else:
+        names = [name.replace(os.sep, "/") for name in relative_to(dataset.paths, path)]
+    _refuse_unreadable(file, labels, names)
+    columns = {"file_name": names}
+    if names != list(labels.ids):
+        columns[ID_COLUMN] = list(labels.ids)
+    if dataset.splits or any(map(split_of, names)):
+        columns["split"] = _splits(file, dataset)
+    rows = ([*start, *row] for *start, row in zip(*columns.values(), _rows(labels), strict=True))
+    write_csv(file, [*columns, *labels.classes], rows)
+    return notes
+
+
+def split_of(name: str) -> str:
+    """The split that a folder in the path of an image stands for; "" where none does."""
+    folders = map(split_name, name.lower().split("/")[:-1])
+    return next((_SPLITS[folder] for folder in folders if folder in _SPLITS), "")
+
+
+def _refuse_unreadable(file: Path, labels: Labels, names: list[str]) -> None:
+    if not all(labels.shape):
+        raise TrilabelError(f"{file}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
+    for what, texts in (("class", labels.classes), ("image", labels.ids), ("image", names)):
+        for text in texts:
+            if not text or "\r" in text or "\0" in text or (what == "class" and text in NO_CLASS):
+                raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
+            if what == "class" and text.endswith("_file_name"):
+                raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
+
+
+def _splits(file: Path, dataset: Dataset) -> list[str]:
+    split = np.full(len(dataset), "", object)
+    for name, rows in dataset.splits.items():
+        for row in rows[split[rows] != ""][:1].tolist():
+            raise TrilabelError(
+                f"{file}: image {dataset.ids[row]!r} is in splits {split[row]!r} and {name!r}; a table holds one"
+            )
+        split[rows] = name
+    return list(split)
+
+
+def _rows(labels: Labels) -> Iterator[list[str]]:
+    texts = np.array(["0", "", "1"], object)
+    step = (1 << 20) // labels.shape[1] + 1
+    for start in range(0, len(labels), step):
+        yield from texts[labels.csr[start : start + step].toarray() + 1].tolist()

@@ -1,0 +1,147 @@
+"""Lists without a header, an image a line: its file and the numbers of the classes that it shows (from 0)."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import Unlisted, assemble, check_choice
+from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
+from trilabel.data.formats.source_files import read_lines
+from trilabel.data.image_paths import RootedPaths, is_image, relative_to, root_of
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing, write_text
+from trilabel.labels import Labels
+from trilabel.names import Names
+
+RULE = "listed classes are present, others unknown (or absent, with unlisted='absent')"
+_CLASS_FILES = ("classes.txt", "class_names.txt", "names.txt")
+_START = 1 << 16  # bytes that tell whether it is a list
+
+
+def detect(path: Path) -> bool:
+    """Whether the first lines are image files with whole numbers, and these cannot be 0 and 1 of a table."""
+    if path.suffix.lower() not in (".txt", ".csv", ".tsv", ".lst") or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return False
+    lines = start.decode("utf-8-sig", errors="replace").split("\n")[: -1 if len(start) == _START else None]
+    rows = [cells_of(line.strip()) for line in lines if line.strip()][:50]
+    numbers = [number_of(cell) for row in rows for cell in row[1:]]
+    if not numbers or None in numbers or not all(is_image(row[0]) for row in rows):
+        return False
+    return max(number or 0 for number in numbers) > 1 or len(set(map(len, rows))) > 1
+
+
+def read(
+    path: Path, *, images: str | Path | None = None, classes: str | None = None, unlisted: Unlisted = "unknown"
+) -> Dataset:
+    """Reads a list of images and numbers of classes; `classes` is a text file with the name of a class in each line.
+
+    Without it names come from classes.txt, class_names.txt or names.txt beside the list, or are the numbers.
+    `unlisted` says what a class is that the line of an image does not list; in a line without numbers all are unknown.
+    """
+    check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
+    source = Path(classes) if classes is not None else _class_file(path)
+    names = Names(_class_names(source)) if source else None
+    ids, numbers, counts = read_listed(path, MOST_CLASSES if names is None else len(names), source)
+    if names is None:
+        names = Names.numbered(int(numbers.max(initial=0)) + 1)
+    paths = RootedPaths(root_of(images, [path.parent, path.parent / "images"], ids[0]), ids)
+    rows = np.repeat(np.arange(len(ids)), counts)
+    labels = Labels.from_entries(rows, numbers, np.ones(len(rows), np.int8), names, ids)
+    repeated = len(numbers) - labels.known
+    if repeated and counts.min() == counts.max() and numbers.max() <= 1:
+        raise TrilabelError(
+            f"{path}: every line has {counts[0]} cells of 0 and 1, so it is a table and no list of class numbers; "
+            "give it a first line image,class,class,… and read it with format='csv'"
+        )
+    notes = tuple(_notes(unlisted, source, int((counts == 0).sum()), repeated))
+    if unlisted == "unknown":  # millions of labels are too many to hand on one by one
+        return Dataset(ids, paths, labels, notes=notes)
+    entries = ((row, column, 1) for row, column in zip(rows.tolist(), numbers.tolist(), strict=True))
+    absent_in = np.flatnonzero(counts).tolist()
+    return assemble(path, ids=ids, paths=paths, classes=names, entries=entries, absent_in=absent_in, notes=notes)
+
+
+def _notes(unlisted: str, source: Path | None, empty: int, repeated: int) -> Iterator[str]:
+    yield f"listed classes are present, all others {unlisted}"
+    yield f"names of the classes are those in {source.name}" if source else "names of the classes are their numbers"
+    if empty:
+        yield f"{empty:,} images have no class listed: nothing is known of them"
+    if repeated:
+        yield f"{repeated:,} numbers stand twice in a line: they count once"
+
+
+def _class_file(path: Path) -> Path | None:
+    beside = (path.with_name(name) for name in _CLASS_FILES if name != path.name)
+    return next((file for file in beside if file.is_file()), None)
+
+
+def _class_names(file: Path) -> list[str]:
+    lines: dict[str, int] = {}
+    for line, name in read_lines(file):
+        if line != len(lines) + 1:
+            raise TrilabelError(f"{file}, line {len(lines) + 1}: is empty; every line names a class, the first class 0")
+        if lines.setdefault(name, line) != line:
+            raise TrilabelError(f"{file}, line {line}: class {name!r} stands in line {lines[name]} already; rename one")
+    if not lines:
+        raise TrilabelError(f"{file}: is empty; every line names a class, the first class 0")
+    return list(lines)
+
+
+# ---- writing
+
+
+def write(dataset: Dataset, path: Path) -> list[str]:
+    """Writes a list with commas, and classes.txt beside it; returns what a list cannot hold."""
+    files = list(dataset.ids if dataset.paths is None else relative_to(dataset.paths, path.parent))
+    classes, beside = list(dataset.classes), path.with_name(_CLASS_FILES[0])
+    _refuse_unreadable(path, "image", files, ",\t\n\r\0\ufeff")
+    _refuse_unreadable(path, "class", classes, "\n\r\0\ufeff")
+    if not files or not classes:
+        raise TrilabelError(f"{path}: nothing to write in {len(files)} images × {len(classes)} classes")
+    if path.name in _CLASS_FILES:
+        raise TrilabelError(f"{path}: names of classes are looked for in a file called so; choose another name")
+    if beside.exists() and _class_names(beside) != classes:
+        raise TrilabelError(f"{beside}: names other classes; write the list into another folder")
+    write_text(beside, "".join(f"{name}\n" for name in classes))
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+        for file, numbers in zip(files, _present(dataset.labels), strict=True):
+            out.write(f"{file},{','.join(map(str, numbers))}\n")
+    return list(_not_written(dataset, files))
+
+
+def _refuse_unreadable(path: Path, what: str, names: list[str], forbidden: str) -> None:
+    for name in names:
+        # A file that ends in something else and has blanks would be read as a file and a number.
+        unclear = what == "image" and " " in name and not is_image(name)
+        if not name or name != name.strip() or unclear or any(letter in name for letter in forbidden):
+            raise TrilabelError(f"{path}: a list cannot hold the {what} name {name!r}; rename it or write a table")
+
+
+def _present(labels: Labels) -> Iterator[list[int]]:
+    """The columns of the present labels of each image."""
+    present: NDArray[np.bool_] = labels.csr.data > 0
+    ends = np.concatenate(([0], np.cumsum(present)))[labels.csr.indptr]
+    columns = labels.csr.indices[present]
+    return (columns[start:end].tolist() for start, end in pairwise(ends.tolist()))
+
+
+def _not_written(dataset: Dataset, files: list[str]) -> Iterator[str]:
+    absent = int((dataset.labels.csr.data < 0).sum())
+    if absent:
+        yield f"{absent:,} absent labels are not written; unlisted='absent' reads all that is not listed as absent"
+    if any(len(rows) < len(files) for rows in dataset.splits.values()):
+        yield f"splits are not written ({', '.join(dataset.splits)}); write a list for each"
+    if dataset.boxes is not None and len(dataset.boxes.cls):
+        yield f"{len(dataset.boxes.cls):,} boxes are not written"
+    renamed = sum(file != name for file, name in zip(files, dataset.ids, strict=True))
+    if renamed:
+        yield f"{renamed:,} ids are not written: the list names files, relative to its folder"

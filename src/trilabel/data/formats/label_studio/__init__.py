@@ -1,0 +1,142 @@
+"""Label Studio: a project exported as JSON or JSON-MIN, labelled with choices, taxonomies or regions."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats.label_studio.images import short_names
+from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
+from trilabel.data.formats.label_studio.writing import write
+from trilabel.data.formats.source_files import Json, first_key
+from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.errors import TrilabelError
+
+__all__ = ["RULE", "detect", "read", "write"]
+
+RULE = "what annotators chose or drew is present, the rest unknown; skipped and unannotated images are unknown"
+_MARKS = re.compile(rb'"(was_cancelled|from_name|annotation_id|completions)"\s*:')
+_DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|predictions)"\s*:\s*\[')
+_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
+
+
+def detect(path: Path) -> bool:
+    """Whether this is a JSON list that begins with words of Label Studio's."""
+    if path.suffix.lower() != ".json" or not path.is_file() or first_key(path) != "[":
+        return False
+    with path.open("rb") as opened:
+        start = opened.read(1 << 16)
+    return bool(_MARKS.search(start) or (_DATA.search(start) and _LISTS.search(start)))
+
+
+def read(
+    path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown", field: str | None = None
+) -> Dataset:
+    """Reads an export. `unlisted` is what a label is that nobody chose or drew in an annotated image.
+
+    `field` reads one control of the labelling configuration alone, by its name; otherwise a choice that several
+    fields offer is called "field: choice". What is chosen in a field "absent" is absent. A label that only some
+    annotators of an image give is unknown. Where annotations are marked as ground truth, no others count.
+    A choice in a taxonomy is called by its path, and all that is above it is present as well.
+    """
+    check_choice(path, "unlisted", unlisted, get_args(Unlisted))
+    found = Tasks(Json.read(path, list), field)
+    tasks = found.tasks
+    if not tasks:
+        raise TrilabelError(f"{path}: holds no tasks; export the project as JSON or JSON-MIN")
+    if field is not None and field not in found.fields:
+        known = ", ".join(map(repr, found.fields)) or "(none)"
+        raise TrilabelError(f"{path}: field={field!r}: nothing was labelled in it; use one of {known}")
+    names = _names(tasks)
+    title, classes = _classes(tasks)
+    number = {name: position for position, name in enumerate(classes)}
+    column = {this: number[name] for this, name in title.items()}
+    said = [[{(column[this], sign) for this, sign in one} for one in task.annotations] for task in tasks]
+    entries, absent_in, disputed = _agreed(said, unlisted)
+    odd = {
+        "images were skipped: they are unknown": sum(task.skipped and not task.annotations for task in tasks),
+        "images have no annotation: they are unknown": sum(not (task.skipped or task.annotations) for task in tasks),
+        "labels that only some annotators of an image give are unknown": disputed,
+        "classes are called 'field: choice', because several fields offer the choice": len(
+            {name for (_, text), name in title.items() if name != text}
+        ),
+        **{f"results of type {kind!r} left out": count for kind, count in found.others.items()},
+    }
+    boxes = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
+    splits = [task.data.value.get("split") for task in tasks]
+    return assemble(
+        path,
+        ids=_ids(tasks, names),
+        paths=_paths(path, images, names, tasks),
+        classes=classes,
+        entries=entries,
+        absent_in=absent_in,
+        split_of=[split if isinstance(split, str) else "" for split in splits],
+        boxes=boxes or None,
+        notes=[
+            f"labels are from {', '.join(map(repr, found.fields)) or 'no field'}: what was chosen or drawn is present, "
+            f"the rest of an annotated image is {unlisted}",
+            *(f"{count} {what}" for what, count in odd.items() if count),
+        ],
+    )
+
+
+def _names(tasks: list[Task]) -> list[str]:
+    names = short_names([task.image for task in tasks])
+    first: dict[str, Task] = {}
+    for name, task in zip(names, tasks, strict=True):
+        if (before := first.setdefault(name, task)) is not task:
+            where = f"[{before.place.path[0]}]"
+            raise task.place.fault(f"has the image {name!r}, as has {where}; remove one of the two tasks")
+    return names
+
+
+def _ids(tasks: list[Task], names: list[str]) -> list[str]:
+    noted = [task.data.value.get("trilabel_id") for task in tasks]
+    return [own if isinstance(own, str) else name for own, name in zip(noted, names, strict=True)]
+
+
+def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> RootedPaths:
+    """Where the images are. Files that were uploaded may lie there under the names they had before."""
+    usual = (path.parent, path.parent / "images")
+    before = [
+        _UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
+        for name, task in zip(names, tasks, strict=True)
+    ]
+    for form in (names, before) if len(set(before)) == len(names) else (names,):
+        root = root_of(images, usual, form[0])
+        if (root / form[0]).is_file():
+            return RootedPaths(root, form)
+    return RootedPaths(root_of(images, usual, names[0]), names)
+
+
+def _classes(tasks: list[Task]) -> tuple[dict[Class, str], list[str]]:
+    """What each class is called, and all names: those that `write` noted, in that order, then others sorted."""
+    given = {this for task in tasks for one in task.annotations for this, _ in one}
+    fields = Counter(text for field, text in given if field)
+    title = {this: f"{this[0]}: {this[1]}" if this[0] and fields[this[1]] > 1 else this[1] for this in given}
+    noted = (names for task in tasks if isinstance(names := task.data.value.get("trilabel_classes"), list))
+    first = [name for name in chain.from_iterable(noted) if isinstance(name, str)]
+    return title, list(dict.fromkeys([*first, *sorted(title.values())]))
+
+
+def _agreed(said: list[list[set[tuple[int, int]]]], unlisted: Unlisted) -> tuple[list[Entry], Sequence[int], int]:
+    """Entries of labels on which the annotators of an image agree, annotated images, and how many others there are."""
+    entries: list[Entry] = []
+    absent_in, disputed = [], set()
+    for row, annotations in enumerate(said):
+        lists = annotations if unlisted == "absent" else [one for one in annotations if one]
+        if lists and unlisted == "absent":
+            absent_in.append(row)
+        for (column, sign), count in Counter(chain.from_iterable(lists)).items():
+            if count == len(lists) or (sign < 0 and unlisted == "absent"):
+                entries.append((row, column, sign))
+            elif unlisted == "absent":
+                entries += [(row, column, 1), (row, column, -1)]  # contested, so that it is not filled as absent
+            else:
+                disputed.add((row, column))
+    return entries, absent_in, len(disputed)

@@ -1,0 +1,136 @@
+"""Exports of Label Studio, in full (JSON) or flat (JSON-MIN): tasks, and what annotators said of each."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from trilabel.data.formats.label_studio.images import address_of
+from trilabel.data.formats.source_files import Json
+
+Class = tuple[str, str]  # the field it is a choice of ("" for a region: what it shows does not depend on a field), text
+Corners = tuple[float, float, float, float]
+Result = tuple[str, str, Json, Json]  # field, type, value, where the size of the image stands
+
+_BESIDE = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
+_BESIDE |= {"split", "trilabel_id", "trilabel_classes"}
+_FAR = 1e6  # more than this, in per cent or pixels, nobody can have drawn
+
+
+@dataclass
+class Task:
+    """An image and what each of its annotators said of it: (class, +1 or −1)."""
+
+    place: Json
+    data: Json
+    image: str
+    annotations: list[set[tuple[Class, int]]]
+    boxes: list[tuple[Class, Corners]]
+    skipped: bool = False
+
+
+class Tasks:
+    """All tasks of an export, which fields they were labelled in, and how many results were of no use."""
+
+    def __init__(self, document: Json, field: str | None) -> None:
+        self.fields: Counter[str] = Counter()
+        self.others: Counter[str] = Counter()
+        self._field = field
+        tasks: dict[str, Task] = {}
+        for number, record in document.items():
+            full = "annotations" in record.value or isinstance(record.value.get("data"), dict)
+            data = record.item("data", dict) if full else record
+            image = address_of(data)
+            # In JSON-MIN every annotator of a task has a record of their own.
+            key = f"{number}" if full else f"id {record.value.get('id', image)}"
+            task = tasks.setdefault(key, Task(record, data, image, [], []))
+            if task.image != image:
+                raise data.fault(f"has the id of [{task.place.path[0]}] but another image; correct one of them")
+            for results in _annotations(record, task) if full else [_flat(record, image)]:
+                task.annotations.append(set(self._said(results, task)))
+        self.tasks = list(tasks.values())
+
+    def _said(self, results: Iterable[Result], task: Task) -> Iterator[tuple[Class, int]]:
+        for name, kind, value, sizes in results:
+            if not _is_label(kind) or kind not in value.value:
+                self.others[kind] += 1
+                continue
+            field = "present" if name == "absent" else name
+            self.fields[field] += 1
+            if self._field in (None, field):
+                region = kind.endswith("labels")
+                for text in _texts(value.item(kind), kind):
+                    this = ("" if region else field, text)
+                    yield this, -1 if name == "absent" else 1
+                    if kind == "rectanglelabels" or (kind == "labels" and "height" in value.value):
+                        task.boxes.append((this, _box(value, sizes)))
+
+
+def _is_label(kind: str) -> bool:
+    return kind in ("choices", "taxonomy") or kind.endswith("labels")
+
+
+def _annotations(record: Json, task: Task) -> Iterator[Iterator[Result]]:
+    """The results of each annotation that counts."""
+    key = "annotations" if "annotations" in record.value else "completions"  # as they were called until 2021
+    done = []
+    for _, one in record.item(key, list, []).items():
+        if one.get("was_cancelled", bool, False) or one.get("skipped", bool, False):
+            task.skipped = True
+        else:
+            done.append(one)
+    for one in [one for one in done if one.get("ground_truth", bool, False)] or done:
+        yield (
+            (result.get("from_name", str, ""), result.get("type", str), result.item("value", dict, {}), result)
+            for _, result in one.item("result").items()
+        )
+
+
+def _flat(record: Json, image: str) -> Iterator[Result]:
+    """The results of a record of JSON-MIN: there fields stand after the id of the task and before the annotator."""
+    keys = list(record.value)
+    start, end = (keys.index(key) if key in keys else -1 for key in ("id", "annotator"))
+    for key in keys[start + 1 : end] if -1 < start < end else keys:
+        found = record.value[key]
+        if key in _BESIDE or found is None or found == image:
+            continue
+        for number, value in enumerate(found if isinstance(found, list) else [found]):
+            inside = (key, number) if isinstance(found, list) else (key,)
+            if isinstance(value, str):
+                value = {"choices": [value]}
+            kinds = [kind for kind in value if _is_label(kind)] if isinstance(value, dict) else []
+            for kind in kinds or [key]:
+                place = Json(record.file, value if kinds else {}, (*record.path, *inside))
+                yield key, kind, place, place
+
+
+def _texts(value: Json, kind: str) -> Iterator[str]:
+    """The classes that a result names; of a choice in a taxonomy, the path to it and to all that is above it."""
+    for number in range(len(value.value)):
+        if kind != "taxonomy":
+            yield value.get(number, str)
+            continue
+        steps = value.item(number)
+        path = [steps.get(step, str) for step in range(len(steps.value))]
+        yield from ("/".join(path[: depth + 1]) for depth in range(len(path)))
+
+
+def _box(value: Json, sizes: Json) -> Corners:
+    """The upright box around a rectangle, which may be turned about its upper left corner."""
+    x, y, width, height = (_number(value, key) for key in ("x", "y", "width", "height"))
+    if not (turn := math.radians(_number(value, "rotation", 0.0))):
+        return x / 100, y / 100, (x + width) / 100, (y + height) / 100
+    # Per cent of the width are not per cent of the height, so a turn needs the shape of the image.
+    wide, high = (_number(sizes, key, 1.0) for key in ("original_width", "original_height"))
+    shape = wide / high if wide >= 1 and high >= 1 else 1.0
+    cos, sin = math.cos(turn), math.sin(turn)
+    xs = [x + a * width * cos - b * height * sin / shape for a in (0, 1) for b in (0, 1)]
+    ys = [y + a * width * sin * shape + b * height * cos for a in (0, 1) for b in (0, 1)]
+    return min(xs) / 100, min(ys) / 100, max(xs) / 100, max(ys) / 100
+
+
+def _number(value: Json, key: str, default: float | None = None) -> float:
+    found = value.get(key, float) if default is None else value.get(key, float, default)
+    if not abs(found) <= _FAR:  # also what is not a number
+        raise value.fault(f"is {found!s:.40}, which no coordinate or size is", key)
+    return float(found)

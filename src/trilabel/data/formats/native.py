@@ -1,0 +1,198 @@
+"""trilabel's own file (*.trilabel): labels, image index, splits and boxes, opened without being read.
+
+The container is that of safetensors (a length, a JSON header, arrays end to end), so other programs can look inside.
+Every array is mapped into memory, and read from disk when it is used.
+"""
+
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trilabel.console import Advance, progress
+from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.image_paths import RootedPaths, relative_to, root_of
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
+from trilabel.labels import Labels
+from trilabel.names import Names
+
+RULE = "what was known when the file was written; the notes of that reading are kept"
+SUFFIX = ".trilabel"
+_VERSION = 1
+_ALIGN = 64
+_KINDS = {"I64": np.int64, "I32": np.int32, "F32": np.float32, "I8": np.int8, "U8": np.uint8}
+_CODES = {np.dtype(kind): code for code, kind in _KINDS.items()}
+_ALWAYS_CHECKED = 64 << 20  # so many bytes are checked in a moment
+_BLOCK = 1 << 24
+_Arrays = dict[str, NDArray[Any]]
+
+
+def detect(path: Path) -> bool:
+    """Whether this is a file named *.trilabel."""
+    return path.is_file() and path.suffix.lower() == SUFFIX
+
+
+def read(path: Path, *, images: str | Path | None = None, verify: bool = False) -> Dataset:
+    """Opens the file. `verify` compares every byte with its checksum, which files up to 64 MB always have done."""
+    arrays, about = _open(path)
+    verify = verify or sum(array.nbytes for array in arrays.values()) <= _ALWAYS_CHECKED
+    if verify:
+        _compare(path, arrays, about["checksums"])
+    try:
+        shape = about["images"], about["classes"]
+        csr = sp.csr_array((arrays["values"], arrays["columns"], arrays["row_ends"]), shape=shape)
+        if verify:
+            csr.check_format(full_check=True)
+        csr.has_sorted_indices = csr.has_canonical_format = True  # else SciPy would read all of it to find out
+        labels = Labels(csr, _names(arrays, "classes"), _names(arrays, "ids"))
+        usual = Path(os.path.normpath(path.parent / about["root"]))
+        paths = RootedPaths(root_of(images, [usual], ""), _names(arrays, "paths") if "paths" in arrays else labels.ids)
+        splits = {name: arrays[f"split {number}"] for number, name in enumerate(about["splits"])}
+        boxes = Boxes(*(arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))) if "box cls" in arrays else None
+        return Dataset(labels.ids, paths, labels, splits, boxes, notes=tuple(about["notes"]))
+    except (KeyError, ValueError, TypeError) as error:  # a header that does not go with the arrays
+        raise TrilabelError(f"{path}: damaged ({error}); make it again") from None
+
+
+def write(dataset: Dataset, path: Path) -> list[str]:
+    """Writes the file; one that exists is replaced whole or not at all."""
+    arrays, about = _contents(dataset, path)
+    size = sum(array.nbytes for array in arrays.values())
+    with progress(f"writing {path.name}, MB", 2 * size >> 20) as advance:
+        about["checksums"] = {name: _checksum(array, advance) for name, array in arrays.items()}
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            file.write(_header(arrays, about))
+            for array in arrays.values():
+                for block in _blocks(array):
+                    file.write(block)
+                    advance(len(block) >> 20)
+    return ["the truth about labels hidden on purpose is not written"] if dataset.truth is not None else []
+
+
+# ---- what goes into it
+
+
+def _contents(dataset: Dataset, path: Path) -> tuple[_Arrays, dict[str, Any]]:
+    """The arrays, and what the header says about them."""
+    if dataset.paths is None:
+        raise TrilabelError(f"{path}: these images were drawn in memory; without files there is nothing to point at")
+    labels = dataset.labels
+    csr = labels.csr if labels.csr.has_sorted_indices else labels.csr.sorted_indices()
+    index = np.int32 if max(csr.nnz, *csr.shape) < 2**31 else np.int64  # one kind for both, or SciPy would copy one
+    arrays: _Arrays = {
+        "row_ends": csr.indptr.astype(index, copy=False),
+        "columns": csr.indices.astype(index, copy=False),
+        "values": csr.data,
+        **_stored("ids", labels.ids),
+        **_stored("classes", labels.classes),
+    }
+    root, names = _image_index(dataset.paths, path.parent)
+    if names != labels.ids:
+        arrays |= _stored("paths", names)
+    arrays |= {f"split {number}": rows.astype(np.int64) for number, rows in enumerate(dataset.splits.values())}
+    if dataset.boxes is not None:
+        boxes = dataset.boxes
+        arrays |= {"box image": boxes.image.astype(np.int64), "box cls": boxes.cls.astype(np.int64)}
+        arrays["box xyxy"] = boxes.xyxy.astype(np.float32)
+    about = {"images": len(labels), "classes": labels.shape[1], "root": root}
+    about |= {"splits": list(dataset.splits), "notes": list(dataset.notes)}
+    # The largest items come first, so that every array starts at a multiple of the size of its items.
+    in_order = sorted(arrays.items(), key=lambda pair: -pair[1].itemsize)
+    return {name: np.ascontiguousarray(array) for name, array in in_order}, about
+
+
+def _image_index(paths: Sequence[str], folder: Path) -> tuple[str, Names]:
+    """(root, names): where the images are, with the root as seen from the folder of the file."""
+    if not isinstance(paths, RootedPaths):
+        return ".", Names(name.replace(os.sep, "/") for name in relative_to(paths, folder))
+    (root,) = relative_to([os.path.join(paths.root, "")], folder)  # noqa: PTH118 (pathlib drops the last slash)
+    names = paths.names if isinstance(paths.names, Names) else Names(paths.names)
+    return root.replace(os.sep, "/").rstrip("/") or ".", names
+
+
+def _stored(name: str, names: Names) -> _Arrays:
+    start = names.offsets[0]
+    return {name: names.buffer[start : names.offsets[-1]], f"{name} ends": names.offsets - start}
+
+
+def _names(arrays: _Arrays, name: str) -> Names:
+    names = Names.from_buffer(arrays[name], arrays[f"{name} ends"])
+    names._distinct = name != "paths"  # labels refuse repeated names before anything is written
+    return names
+
+
+# ---- the container
+
+
+def _header(arrays: _Arrays, about: dict[str, Any]) -> bytes:
+    entries: dict[str, Any] = {}
+    start = 0
+    for name, array in arrays.items():
+        end = start + array.nbytes
+        entries[name] = {"dtype": _CODES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
+        start = end
+    told = json.dumps(about, sort_keys=True)
+    entries["__metadata__"] = {"trilabel": str(_VERSION), "about": told, "checksum": _text_checksum(told, entries)}
+    text = json.dumps(entries).encode()
+    text += b" " * (-(len(text) + 8) % _ALIGN)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _text_checksum(about: str, entries: dict[str, Any]) -> str:
+    plain = {name: entry for name, entry in entries.items() if name != "__metadata__"}
+    return f"{zlib.crc32((about + json.dumps(plain, sort_keys=True)).encode()):08x}"
+
+
+def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
+    """All arrays, mapped into memory, and what the header says; both seen to belong together."""
+    try:
+        with path.open("rb") as file:
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        length = int.from_bytes(whole[:8], "little")
+        entries = json.loads(whole[8 : 8 + length])
+        version, about, checksum = (entries["__metadata__"][key] for key in ("trilabel", "about", "checksum"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+        raise TrilabelError(f"{path}: not a trilabel file ({error}); make it again") from None
+    if version != str(_VERSION):
+        raise TrilabelError(f"{path}: is of format version {version}, this trilabel reads {_VERSION}; upgrade it")
+    if checksum != _text_checksum(str(about), entries):
+        raise TrilabelError(f"{path}: damaged: the header is not what was written; make it again")
+    del entries["__metadata__"]
+    start = 8 + length
+    size = start + max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+    if len(whole) != size:
+        raise TrilabelError(f"{path}: has {len(whole):,} of {size:,} bytes: cut short or added to; make it again")
+    return {name: _mapped(whole, start, entry) for name, entry in entries.items()}, json.loads(about)
+
+
+def _mapped(whole: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
+    count, (begin, _) = int(np.prod(entry["shape"])), entry["data_offsets"]
+    return np.frombuffer(whole, _KINDS[entry["dtype"]], count, start + begin).reshape(entry["shape"])
+
+
+def _blocks(array: NDArray[Any]) -> list[memoryview]:
+    flat = memoryview(array.reshape(-1).view(np.uint8).data)
+    return [flat[start : start + _BLOCK] for start in range(0, len(flat), _BLOCK)]
+
+
+def _checksum(array: NDArray[Any], advance: Advance) -> str:
+    value = 0
+    for block in _blocks(array):
+        value = zlib.crc32(block, value)
+        advance(len(block) >> 20)
+    return f"{value:08x}"
+
+
+def _compare(path: Path, arrays: _Arrays, checksums: dict[str, str]) -> None:
+    with progress(f"checking {path.name}, MB", sum(array.nbytes for array in arrays.values()) >> 20) as advance:
+        for name, array in arrays.items():
+            if _checksum(array, advance) != checksums.get(name):
+                raise TrilabelError(f"{path}: damaged: the bytes of {name!r} are not what was written; make it again")

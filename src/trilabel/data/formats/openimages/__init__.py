@@ -1,0 +1,190 @@
+"""Open Images V3 to V7: labels verified by people, and on request those of a machine, for millions of images."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import check_choice
+from trilabel.data.formats.csv_table.table_file import NameTooLong, Table, read_header
+from trilabel.data.formats.openimages.files import LEFT_OUT, Classes, label_files
+from trilabel.data.image_paths import locate
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.names import Names
+
+RULE = "verified with confidence 1: present, with 0: absent; everything else is unknown"
+_NO_LABEL = 2  # stands for a confidence that is none
+_Sign = Callable[[str], int]
+_Splits = dict[str, NDArray[np.int64]]
+
+
+def detect(path: Path) -> bool:
+    """Whether this folder, or one inside it, has label files named as Open Images names them."""
+    return path.is_dir() and bool(label_files(path, "human", boxable=False))
+
+
+def read(
+    path: Path,
+    *,
+    images: str | Path | None = None,
+    classes: Literal["all", "trainable", "boxable"] = "all",
+    machine: float | None = None,
+) -> Dataset:
+    """Reads the label files of all splits that are there.
+
+    `classes` "trainable" or "boxable" takes those that the release lists as such. `machine` adds, as present, what a
+    machine gave at least this confidence and nobody verified.
+    """
+    check_choice(path, "classes", classes, ("all", "trainable", "boxable"))
+    if machine is not None and not 0 < machine <= 1:
+        raise TrilabelError(f"{path}: machine={machine}: a confidence lies above 0 and goes up to 1")
+    wanted = Classes(path, classes)
+    labels, splits = _read(path, "human", wanted, _verified)
+    notes = [RULE, "labels verified both ways are unknown"]
+    if machine is not None:
+        more = _read(path, "machine", wanted, partial(_given, machine))
+        labels, splits = _merged((labels, splits), more)
+        notes.append(f"labels that a machine gave confidence {machine:g} or more and nobody verified are present")
+    if classes == "all":
+        labels = _of_classes_that_occur(labels)
+    paths, missing = locate(images or path, labels.ids)
+    if missing:
+        notes.append(f"{missing} of {len(labels)} images have no file in {paths.root}")
+    return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *wanted.notes()))
+
+
+def _verified(text: str) -> int:
+    return {1.0: 1, 0.0: -1}.get(_number(text), _NO_LABEL)
+
+
+def _given(least: float, text: str) -> int:
+    confidence = _number(text)
+    return int(confidence >= least) if 0 <= confidence <= 1 else _NO_LABEL
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _read(path: Path, kind: Literal["human", "machine"], wanted: Classes, sign: _Sign) -> tuple[Labels, _Splits]:
+    """The labels of all splits; an image belongs to the split of the file that it stands in."""
+    files = label_files(path, kind, boxable=wanted.kind == "boxable")
+    if not files:
+        raise TrilabelError(f"{path}: no label file such as train-annotations-{kind}-imagelabels.csv here")
+    parts: list[Names] = []
+    rows, columns, values, split_of = [], [], [], []
+    added = 0
+    for number, file in enumerate(files.values()):
+        for names, column, value in _pieces(_table(file), wanted, sign):
+            codes, some = names.distinct()
+            known = np.flatnonzero((value != 0) & (column != LEFT_OUT))
+            rows.append((codes[known] + added).astype(np.int32))
+            columns.append(column[known])
+            values.append(value[known])
+            parts.append(some)
+            split_of.append(np.full(len(some), number, np.int8))
+            added += len(some)
+    joined = Names.join(parts)
+    parts.clear()  # nine million names need not be in memory twice
+    codes, ids = joined.distinct()
+    row = codes[np.concatenate(rows)].astype(np.int32)
+    rows.clear()
+    entries = row, np.concatenate(columns), np.concatenate(values)
+    columns.clear()
+    labels = Labels.from_entries(*entries, wanted.names(), ids, "unknown")
+    return labels, _splits(path, files, np.concatenate(split_of), codes, ids)
+
+
+def _splits(path: Path, files: dict[str, Path], of: NDArray[np.int8], codes: NDArray[np.int64], ids: Names) -> _Splits:
+    """Rows of each split, once every image was seen to be in one only."""
+    split = np.empty(len(ids), np.int8)
+    split[codes] = of
+    names = list(files)
+    for twice in np.flatnonzero(split[codes] != of)[:1]:
+        both = f"{names[of[twice]]!r} and {names[split[codes[twice]]]!r}"
+        raise TrilabelError(f"{path}: image {ids[int(codes[twice])]!r} is in splits {both}; remove it from one of them")
+    return {name: np.flatnonzero(split == number) for number, name in enumerate(names)}
+
+
+def _merged(verified: tuple[Labels, _Splits], given: tuple[Labels, _Splits]) -> tuple[Labels, _Splits]:
+    """Both together, with what was verified going first."""
+    merged = verified[0].merge(given[0], conflict="first")
+    of = np.full(len(merged), -1, np.int8)
+    names = list(dict.fromkeys((*verified[1], *given[1])))
+    for labels, splits in (given, verified):
+        place = merged.ids.positions(labels.ids)
+        for name, rows in splits.items():
+            of[place[rows]] = names.index(name)
+    return merged, {name: np.flatnonzero(of == number) for number, name in enumerate(names)}
+
+
+def _of_classes_that_occur(labels: Labels) -> Labels:
+    """The labels without empty columns; `labels[:, …]` would make a second copy of them first."""
+    occurs = np.bincount(labels.csr.indices, minlength=labels.shape[1]) > 0
+    columns = (np.cumsum(occurs) - 1).astype(labels.csr.indices.dtype)[labels.csr.indices]
+    shape = len(labels), int(occurs.sum())
+    csr = sp.csr_array((labels.csr.data, columns, labels.csr.indptr), shape=shape)
+    return Labels(csr, labels.classes.take(np.flatnonzero(occurs)), labels.ids)
+
+
+# ---- one file
+
+
+def _table(file: Path) -> Table:
+    header = read_header(file, ",")
+    try:
+        image, label, value = (header.index(name) for name in ("ImageID", "LabelName", "Confidence"))
+    except ValueError:
+        raise TrilabelError(f"{file}, row 1: the columns ImageID, LabelName and Confidence are not all here") from None
+    return Table(file, ",", header, image, -1, -1, label, value)
+
+
+def _pieces(table: Table, wanted: Classes, sign: _Sign) -> Iterator[tuple[Names, NDArray[np.int32], NDArray[np.int8]]]:
+    """(image, column, value) of all rows, some at a time."""
+    count = 0
+    try:
+        for names, chunk in table.chunks(name_size=64):
+            codes, labels = pd.factorize(chunk[table.label].to_numpy())
+            value = _each(chunk[table.value].to_numpy(), sign)
+            if "" in labels or (value == _NO_LABEL).any() or not np.diff(names.offsets).all():
+                _refuse(table, sign)
+            yield names, wanted.columns(labels)[codes], value
+            count += len(chunk)
+    except (pd.errors.ParserError, UnicodeDecodeError, EOFError, OSError, zlib.error, NameTooLong) as error:
+        _refuse(table, sign, str(error).strip() or "an image id of 64 letters or more")
+    if not count:
+        raise TrilabelError(f"{table.path}: no rows below the header")
+    if not table.looks_whole(count):
+        _refuse(table, sign)
+
+
+def _each(cells: NDArray[Any], sign: _Sign) -> NDArray[np.int8]:
+    """`sign` of every cell, worked out once for each of the few texts that stand in them."""
+    codes, texts = pd.factorize(cells)
+    return np.array([sign(text) for text in texts], np.int8)[codes]
+
+
+def _refuse(table: Table, sign: _Sign, otherwise: str = "") -> None:
+    """Raises an error about the first row with a fault."""
+    for line, row in table.rows():
+        where = f"{table.path}, row {line}"
+        if len(row) != len(table.header):
+            raise TrilabelError(f"{where}: {len(row)} cells, but the header has {len(table.header)}")
+        if not row[table.image] or not row[table.label]:
+            raise TrilabelError(f"{where}: an image and a class must be named")
+        if sign(row[table.value]) == _NO_LABEL:
+            allowed = "1 (present) or 0 (absent)" if sign is _verified else "between 0 and 1"
+            raise TrilabelError(f"{where}: confidence {row[table.value]!r} is not {allowed}")
+    if otherwise:
+        raise TrilabelError(f"{table.path}: cannot be read as a table ({otherwise})")

@@ -1,0 +1,175 @@
+"""YOLO: a text file of boxes for each image, with data.yaml (Ultralytics) or obj.names / classes.txt (Darknet)."""
+
+import os
+import re
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats.yolo.layout import Source, describe, files_below, find, label_of, labels_folder
+from trilabel.data.image_paths import RootedPaths, is_image, root_of, split_name
+from trilabel.errors import TrilabelError
+
+RULE = "classes with a box are present, others absent; images without a label file are unknown"
+
+_NO_LABELS = re.compile(r"(classes|labels|train|val|valid|validation|test|trainval|readme.*)$", re.I)
+_Corners = tuple[float, float, float, float]  # left, top, right, bottom
+_EDGE = 0.01  # how far outside the image a coordinate may lie, where rounding has put it
+
+
+def detect(path: Path) -> bool:
+    """Whether this is such a description or a folder with one."""
+    try:
+        return find(path) is not None
+    except TrilabelError:  # several of them: `read` says so
+        return True
+    except OSError:
+        return False
+
+
+def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "absent") -> Dataset:
+    """Reads boxes as labels. `unlisted` says what a class is of which an image with a label file has no box.
+
+    Ids are the images' paths below the data's root; `images` is a folder that takes the place of that root for images.
+    """
+    check_choice(path, "unlisted", unlisted, ("absent", "unknown"))
+    layout = describe(path)
+    image_root = root_of(images, [layout.root], "")
+    notes = [f"classes with a box are present, others {unlisted}; images without a label file are unknown"]
+    splits, more = _split_of_each(layout.root, image_root, layout.sources)
+    ids = list(splits)
+    if not ids:
+        raise TrilabelError(f"{path}: no image and no label file in {', '.join(s.where for s in layout.sources)}")
+    labelled, entries, boxes, outside = _labels(layout.root, ids, len(layout.classes), layout.pose)
+    notes += layout.notes + more
+    if len(labelled) < len(ids):
+        notes.append(f"{len(ids) - len(labelled)} images have no label file: their labels are unknown")
+    if outside:
+        notes.append(
+            f"{outside} boxes have coordinates that are no shares of the image: left out, but their classes are present"
+        )
+    return assemble(
+        path,
+        ids=ids,
+        paths=RootedPaths(image_root, ids),
+        classes=layout.classes,
+        entries=entries,
+        absent_in=labelled if unlisted == "absent" else (),
+        split_of=list(splits.values()),
+        boxes=boxes,
+        notes=notes,
+    )
+
+
+# ---- which images there are
+
+
+def _split_of_each(root: Path, image_root: Path, sources: Sequence[Source]) -> tuple[dict[str, str], list[str]]:
+    """The split of each image, by its name, and notes; an image that is in two splits stays in the first."""
+    splits: dict[str, str] = {}
+    again: dict[tuple[str, str], int] = {}
+    notes = []
+    for source in sources:
+        is_list = source.where.lower().endswith(".txt")
+        found, more = _listed(root, image_root, source) if is_list else _in_folder(root, image_root, source)
+        notes += more
+        for name in found:
+            folders = map(split_name, name.split("/")[:-1]) if not source.split else ()
+            split = source.split or next((text for text in folders if text in ("train", "val", "test")), "")
+            first = splits.setdefault(name, split)
+            if first != split:
+                again[split, first] = again.get((split, first), 0) + 1
+    notes += [f"{count} images of {split} are in {first}, too: left there" for (split, first), count in again.items()]
+    return splits, notes
+
+
+def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+    """The images of a folder; where it has none, what its label files are about."""
+    inside = "" if source.where == "." else f"{source.where}/"
+    folder = labels_folder(source.where)
+    images = [inside + name for name in sorted(files_below(image_root / source.where)) if is_image(name)]
+    expected = {label_of(name) for name in images}
+    labels = [folder + name for name in sorted(files_below(root / folder)) if name.endswith(".txt")]
+    extra = [name for name in labels if name not in expected]
+    if folder == inside:  # lists and the like are in the same folder
+        extra = [name for name in extra if not _NO_LABELS.match(name.rpartition("/")[2][: -len(".txt")])]
+    if not extra:
+        return images, []
+    if images:
+        return images, [f"{len(extra)} label files in {folder or '.'} have no image: left out"]
+    names = [inside + name[len(folder) : -len(".txt")] for name in extra]
+    return names, [f"{len(extra)} label files in {folder or '.'} stand for images that are not there"]
+
+
+def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+    """The images of a list. Paths may start at the root, at the list's folder, or above ("data/…", "../…")."""
+    file = root / source.where
+    lines = [text.replace("\\", "/").removeprefix("./") for _, text in read_lines(file)]
+    beside = os.path.relpath(file.parent, root).replace(os.sep, "/") + "/"
+    first, cut, prefix = lines[0] if lines else "", "", ""
+    for cut, prefix in (("", ""), ("", beside), (f"{first.partition('/')[0]}/", ""), ("", "")):
+        name = prefix + first.removeprefix(cut)
+        if os.path.exists(image_root / name) or os.path.exists(root / label_of(name)):  # noqa: PTH110
+            break
+    names = [os.path.normpath(prefix + line.removeprefix(cut)).replace(os.sep, "/") for line in lines]
+    twice = len(names) - len(set(names))
+    return names, [f"{twice} lines of {file.name} repeat an image: left out"] if twice else []
+
+
+# ---- label files
+
+
+def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[list[int], list[Entry], list[Box], int]:
+    """The images with a label file, the labels and boxes in these, and how many boxes reach too far outside."""
+    labelled, entries, boxes, outside = [], [], [], 0
+    for row, name in enumerate(ids):
+        file = os.path.join(root, label_of(name))  # noqa: PTH118 (118,000 times, and pathlib is slow)
+        if not os.path.exists(file):  # noqa: PTH110
+            continue
+        labelled.append(row)
+        for number, line in read_lines(Path(file)):
+            words = line.split()
+            try:
+                cls, numbers = _whole(words[0]), [float(word) for word in words[1:]]
+            except (ValueError, OverflowError):
+                raise _fault(file, number, line, "a class number and coordinates") from None
+            if not 0 <= cls < classes:
+                only = f"there are {classes} names, for 0 to {classes - 1}"
+                raise TrilabelError(f"{file}, line {number}: class {words[0][:40]}, but {only}; correct one of them")
+            if not all(map(isfinite, numbers)):
+                raise _fault(file, number, line, "finite coordinates")
+            is_box = len(numbers) in (4, 5) or (pose and len(numbers) > 4)  # a score or key points may follow
+            if not is_box and (len(numbers) < 6 or len(numbers) % 2):
+                raise _fault(file, number, line, "class x y width height, nor class and x y of three points or more")
+            entries.append((row, cls, 1))
+            described = numbers[:4] if is_box else numbers
+            if min(described) >= -_EDGE and max(described) <= 1 + _EDGE:
+                boxes.append((row, cls, *(_corners(*described) if is_box else _around(numbers))))
+            else:
+                outside += 1
+    return labelled, entries, boxes, outside
+
+
+def _corners(x: float, y: float, width: float, height: float) -> _Corners:
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
+
+
+def _around(polygon: list[float]) -> _Corners:
+    return min(polygon[::2]), min(polygon[1::2]), max(polygon[::2]), max(polygon[1::2])
+
+
+def _whole(text: str) -> int:
+    """A class number; some programs write 3.0 for 3."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        return int(number) if number.is_integer() else -1
+
+
+def _fault(file: str, number: int, line: str, expected: str) -> TrilabelError:
+    short = line if len(line) <= 60 else line[:59] + "…"
+    return TrilabelError(f"{file}, line {number}: {short!r} is not {expected}; correct the line")

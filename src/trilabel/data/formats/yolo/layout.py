@@ -1,0 +1,212 @@
+"""Where a YOLO data set says what its classes are and where its images: data.yaml, obj.data, or a list of names."""
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats.yolo.simple_yaml import Value, read_yaml
+from trilabel.data.image_paths import is_image, split_name
+from trilabel.errors import TrilabelError
+
+_YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
+_SPLITS = ("train", "val", "valid", "validation", "test")
+
+
+class Source(NamedTuple):
+    """Images of a split: a folder of them or a .txt file that lists them, as a path from the data's root."""
+
+    split: str  # "" where the path of an image tells
+    where: str
+
+
+class Layout(NamedTuple):
+    """What the description says."""
+
+    root: Path
+    classes: list[str]
+    sources: list[Source]
+    pose: bool  # whether key points follow each box
+    notes: list[str]
+
+
+def find(path: Path) -> Path | None:
+    """The description of the data in this folder (or that is this file); None where there is none."""
+    if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
+        return path if _describes(path) else None
+    if not os.path.isdir(path):  # noqa: PTH112
+        return None
+    found = [file for file in sorted(path.iterdir()) if file.suffix in _YAML and _describes(file)]
+    usual = [file for file in found if file.stem in ("data", "dataset")] or found
+    if len(usual) > 1:
+        names = ", ".join(file.name for file in usual)
+        raise TrilabelError(f"{path}: may be described by {names}; give the path of one of these files")
+    folders = [path, *(path / split for split in _SPLITS)]
+    others = [folder / name for name in ("obj.data", *_NAMES) for folder in folders]
+    return next((file for file in [*usual, *others] if os.path.isfile(file) and _describes(file)), None)  # noqa: PTH113
+
+
+def describe(path: Path) -> Layout:
+    """The classes and sources of the data set that this file or folder is."""
+    file = find(path)
+    if file is None:
+        raise TrilabelError(f"{path}: no data.yaml, obj.data, obj.names or classes.txt that describes YOLO labels")
+    if file.suffix in _YAML:
+        return _from_yaml(file)
+    if file.suffix == ".data":
+        return _from_data(file)
+    root = file.parent.parent if file.parent != path and path.is_dir() else file.parent
+    inside = "images" if (root / "images").is_dir() or (root / "labels").is_dir() else "."
+    return Layout(root, _names(file), [Source("", inside)], False, [])
+
+
+def label_of(image: str) -> str:
+    """Where the labels of an image are: labels/ in place of the last images/, or else beside the image."""
+    before, images, after = f"/{image}".rpartition("/images/")
+    moved = f"{before}/labels/{after}" if images else f"/{image}"
+    return (moved.rpartition(".")[0] if is_image(moved) else moved)[1:] + ".txt"
+
+
+def labels_folder(where: str) -> str:
+    """The folder of the labels of a folder's images, with a slash behind it; "" is the root."""
+    return label_of("x" if where == "." else f"{where}/x")[: -len("x.txt")]
+
+
+def files_below(folder: Path) -> Iterator[str]:
+    """Files below a folder, relative to it and with forward slashes, in any order; none where there is no folder."""
+    for here, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = os.path.relpath(here, folder).replace(os.sep, "/")
+        prefix = "" if inside == "." else inside + "/"
+        yield from (prefix + name for name in files if not name.startswith("."))
+
+
+# ---- telling descriptions
+
+
+def _describes(file: Path) -> bool:
+    if file.name in _NAMES:
+        return _has_labels(file.parent)
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(1 << 18)
+    except OSError:
+        return False
+    if file.suffix == ".data":
+        return bool(re.search(rb"^\s*names\s*=", start, re.M))
+    images, classes = rb"^[\"']?(train|val|test)[\"']?\s*:", rb"^[\"']?(names|nc)[\"']?\s*:"
+    start = start.removeprefix(b"\xef\xbb\xbf")
+    return file.suffix in _YAML and all(re.search(key, start, re.M) for key in (images, classes))
+
+
+def _has_labels(folder: Path) -> bool:
+    """Whether label files are in labels/ or beside images; only the first files are looked at."""
+    if any(name.endswith(".txt") for name in islice(files_below(folder / "labels"), 1000)):
+        return True
+    some = [name for name in islice(files_below(folder), 1000) if is_image(name)]
+    return any((folder / label_of(name)).is_file() for name in some[:20])
+
+
+# ---- reading descriptions
+
+
+def _from_yaml(file: Path) -> Layout:
+    keys = read_yaml(file, ("path", *_SPLITS, "names", "nc", "kpt_shape"))
+    classes = _classes(file, *keys.get("names", (1, None)), *keys.get("nc", (1, None)))
+    wanted = [
+        (key, line, text.replace("\\", "/").removeprefix("./").rstrip("/") or "/")
+        for key, (line, value) in keys.items()
+        if key in _SPLITS
+        for text in _texts(file, key, line, value)
+    ]
+    # The folder that `path` names is below the file's, or beside it, or on the machine of whoever wrote it.
+    line, folder = keys.get("path", (1, None))
+    below = next(iter(_texts(file, "path", line, folder)), ".")
+    roots = [file.parent / below, file.parent.parent / below, file.parent]
+    root = next((root for root in roots if any(_place(root, text) for _, _, text in wanted)), file.parent)
+    sources, notes = [], []
+    for key, line, text in wanted:
+        where = _place(root, text)
+        if where is not None:
+            sources.append(Source(split_name(key), where))
+        elif key == "test":  # Roboflow names one always
+            notes.append(f"there is no {text}: no test images")
+        else:
+            raise TrilabelError(f"{file}, line {line}: {key}: no {text!r} in {root}, nor its labels; correct the path")
+    if not sources:
+        raise TrilabelError(f"{file}: names no images that are there; write train: and the folder of the images")
+    return Layout(root, classes, sources, "kpt_shape" in keys, notes)
+
+
+def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:
+    if isinstance(value, dict):
+        raise TrilabelError(f"{file}, line {line}: {key} is a map; write a path or a list of paths")
+    return [value] if isinstance(value, str) else [text for text in value or () if text]
+
+
+def _place(root: Path, text: str) -> str | None:
+    """A path as it is found below the root; None where neither it nor the folder of its labels is there."""
+    for where in (text, re.sub(r"^(\.\./)+", "", text)):  # Roboflow writes ../train/images for train/images
+        there = [root / where] if where.lower().endswith(".txt") else [root / where, root / labels_folder(where)]
+        if any(os.path.exists(place) for place in there):  # noqa: PTH110
+            return where
+    return None
+
+
+def _classes(file: Path, line: int, names: Value, count_line: int, count: Value) -> list[str]:
+    if isinstance(names, dict):
+        numbers = [str(number) for number in range(len(names))]
+        for key in sorted(names.keys() - set(numbers)):
+            raise TrilabelError(f"{file}, line {line}: class number {key[:40]!r}; number the names from 0 up")
+        names = [names[number] for number in numbers]
+    if isinstance(names, str):
+        raise TrilabelError(f"{file}, line {line}: names is a text; write a list such as [cat, dog]")
+    if count is not None and not (isinstance(count, str) and count.isascii() and count.isdigit() and len(count) < 7):
+        raise TrilabelError(f"{file}, line {count_line}: nc is no number of classes; write such as nc: 3")
+    if names and count and int(str(count)) != len(names):
+        raise TrilabelError(f"{file}, line {count_line}: nc is {count}, but there are {len(names)} names; correct one")
+    if not names and not count:
+        raise TrilabelError(f"{file}, line {line}: no names of classes; write names: [cat, dog]")
+    return names or [str(number) for number in range(int(str(count)))]
+
+
+def _from_data(file: Path) -> Layout:
+    keys = {}
+    for number, line in read_lines(file):
+        key, equals, value = line.partition("=")
+        if not equals and not line.startswith("#"):
+            raise TrilabelError(f"{file}, line {number}: {line[:60]!r} is not key = value; correct the line")
+        keys[key.strip()] = number, value.strip().replace("\\", "/")
+    names = _as_written(file.parent, keys.get("names", (1, ""))[1]) or "obj.names"
+    sources = []
+    for key in _SPLITS:
+        number, text = keys.get(key, (0, ""))
+        if where := _as_written(file.parent, text):
+            sources.append(Source(split_name(key), where))
+        elif text and key == "train":
+            raise TrilabelError(f"{file}, line {number}: {key}: no list {text!r} in {file.parent}; correct the path")
+    if not sources:
+        raise TrilabelError(f"{file}: names no list of images that is there; write train = train.txt")
+    return Layout(file.parent, _names(file.parent / names), sources, False, [])
+
+
+def _as_written(root: Path, text: str) -> str:
+    """A file below the root, perhaps without the folder that Darknet was started in ("data/train.txt"); "" if none."""
+    options = (text, text.partition("/")[2], text.rpartition("/")[2])
+    return next((name for name in options if name and os.path.isfile(root / name)), "")  # noqa: PTH113
+
+
+def _names(file: Path) -> list[str]:
+    names = []
+    for number, text in read_lines(file):
+        names.append(text)
+        if number != len(names):
+            raise TrilabelError(
+                f"{file}, line {number - 1}: blank, so that classes have other numbers; remove the line"
+            )
+    if not names:
+        raise TrilabelError(f"{file}: no names of classes; write one a line")
+    return names

@@ -1,0 +1,476 @@
+"""Tables of labels: what the cells mean, every fault named with its line, and what is written is read back."""
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.formats.layouts import csv_tags
+from tests.oracles import tables
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats.csv_table import detect, read, table_file, write
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.names import Names
+
+RESERVED = {"image", "path", "filename", "split", "label", "value"}
+ODD = [
+    "NA",
+    "null",
+    "nan",
+    "None",
+    "007",
+    "7",
+    "1.0",
+    "True",
+    "a,b",
+    'say "hi"',
+    "é",
+    "日本 犬",
+    " x ",
+    "#",
+    "a\tb",
+    "a\rb",
+    "-",
+]
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
+NAME = st.sampled_from(ODD) | TEXT
+CLASS = NAME.filter(lambda name: name.strip().lower() not in RESERVED)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    """Tables are read two rows at a time."""
+    monkeypatch.setattr(table_file, "_ROWS", 2)
+
+
+def table(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def known(labels: Labels) -> dict[tuple[str, str], int]:
+    signed = labels.to_signed()
+    return {(labels.ids[i], labels.classes[j]): int(signed[i, j]) for i, j in np.argwhere(signed)}
+
+
+def refusal(path: Path, **options) -> str:
+    with pytest.raises(TrilabelError) as caught:
+        read(path, **options)
+    message = str(caught.value)
+    assert "\n" not in message and str(path) in message
+    return message.replace(str(path), "FILE")
+
+
+# ---- what the cells mean
+
+
+def test_wide_table(tmp_path):
+    dataset = read(table(tmp_path, "image,cat,dog\na.jpg,1,0\nb.jpg,,1\n"))
+    assert dataset.ids == ["a.jpg", "b.jpg"] and dataset.classes == ["cat", "dog"]
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 1]]
+    assert list(dataset.paths) == [str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")]
+    assert dataset.notes == ("empty cells are unknown; 0 is absent",)
+    assert dataset.splits == {}
+
+
+def test_long_table(tmp_path):
+    dataset = read(table(tmp_path, "image,label,value\nb.jpg,dog,1\na.jpg,cat,0\nb.jpg,cat,\nc.jpg,,\n"))
+    assert dataset.ids == ["b.jpg", "a.jpg", "c.jpg"] and dataset.classes == ["dog", "cat"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [0, -1], [0, 0]]
+    assert dataset.notes == ("empty cells are unknown; 0 is absent; labels without a row are unknown",)
+
+
+def test_list_of_tags(tmp_path):
+    dataset = read(table(tmp_path, "Image,Label\na.jpg,cat\nb.jpg,dog\na.jpg,dog\nc.jpg,\n"))
+    assert dataset.labels.to_signed().tolist() == [[1, 1], [0, 1], [0, 0]]
+    assert dataset.notes == ("listed labels are present; every other label is unknown",)
+
+
+@pytest.mark.parametrize("value", ["1", "1.0", "true", "TRUE", " 1 "])
+def test_present(tmp_path, value):
+    assert read(table(tmp_path, f"image,cat\na.jpg,{value}\n")).labels.to_signed().tolist() == [[1]]
+
+
+@pytest.mark.parametrize("value", ["0", "0.0", "false", "False", "-1", "-1.0"])
+def test_absent(tmp_path, value):
+    assert read(table(tmp_path, f"image,cat\na.jpg,{value}\n")).labels.to_signed().tolist() == [[-1]]
+
+
+@pytest.mark.parametrize(
+    "text", ["image,cat,dog\na.jpg,0,-1\nb.jpg,1,\n", "image,label,value\na.jpg,cat,0.0\na.jpg,dog,-1.0\nb.jpg,cat,1\n"]
+)
+def test_zero_and_minus_one_in_one_table_need_a_word(tmp_path, text):
+    path = table(tmp_path, text)
+    assert refusal(path) == (
+        "FILE: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
+        "(both are absent)"
+    )
+    signed, binary = read(path, values="signed"), read(path, values="binary")
+    assert signed.labels.to_signed().tolist() == [[0, -1], [1, 0]]
+    assert binary.labels.to_signed().tolist() == [[-1, -1], [1, 0]]
+    assert signed.notes[0].startswith("empty cells and 0 are unknown; -1 is absent")
+
+
+def test_image_column_by_name_or_first(tmp_path):
+    assert read(table(tmp_path, "cat,File\n1,a.jpg\n")).ids == ["a.jpg"]
+    assert read(table(tmp_path, "photo,cat\na.jpg,1\n")).ids == ["a.jpg"]
+    assert read(table(tmp_path, ",cat\na.jpg,1\n")).ids == ["a.jpg"]
+    assert read(table(tmp_path, ",image,cat\n0,a.jpg,1\n")).classes == ["cat"]  # the row numbers that pandas writes
+
+
+def test_columns_that_are_no_classes(tmp_path):
+    path = table(tmp_path, "image,sex,cat\na.jpg,F,1\n")
+    assert "(if 'sex' is no class, pass it in ignore)" in refusal(path)
+    assert read(path, ignore=["sex"]).classes == ["cat"]
+    assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
+    long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
+    assert long.notes[-1] == "columns left out: who"
+
+
+def test_split_column(tmp_path, in_pieces):
+    wide = read(table(tmp_path, "image,split,cat\na.jpg,train,1\nb.jpg,Validation,0\nc.jpg,,1\nd.jpg,val,1\n"))
+    assert {name: rows.tolist() for name, rows in wide.splits.items()} == {"train": [0], "val": [1, 3]}
+    assert wide.notes[-1] == "1 images are in no split"
+    long = read(table(tmp_path, "split,image,label,value\nval,a.jpg,x,1\ntrain,b.jpg,x,1\nval,a.jpg,y,0\n"))
+    assert {name: rows.tolist() for name, rows in long.splits.items()} == {"val": [0], "train": [1]}
+
+
+def test_path_column(tmp_path):
+    wide = read(table(tmp_path, "id,filename,cat\na,x/1.jpg,1\nb,/data/2.jpg,0\n"))
+    assert wide.ids == ["a", "b"] and wide.classes == ["cat"]
+    assert list(wide.paths) == [str(tmp_path / "x/1.jpg"), "/data/2.jpg"]
+    long = read(table(tmp_path, "image,path,label,value\na,1.jpg,cat,1\nb,2.jpg,cat,1\na,1.jpg,dog,1\n"))
+    assert list(long.paths) == [str(tmp_path / "1.jpg"), str(tmp_path / "2.jpg")]
+
+
+def test_contradictions(tmp_path, in_pieces):
+    path = table(tmp_path, "image,label,value\n" + "a.jpg,cat,1\na.jpg,cat,0\na.jpg,cat,1\nb.jpg,dog,1\nb.jpg,dog,1\n")
+    assert refusal(path).startswith("FILE: image 'a.jpg', class 'cat' is labelled both present and absent (1 such")
+    assert read(path, conflict="unknown").labels.to_signed().tolist() == [[0, 0], [0, 1]]
+    assert read(path, conflict="majority").labels.to_signed().tolist() == [[1, 0], [0, 1]]
+
+
+def test_images_are_found_below_a_folder(tmp_path):
+    (tmp_path / "photos/deep").mkdir(parents=True)
+    for name in ("7.JPG", "deep/8.png", "NA.webp"):
+        (tmp_path / "photos" / name).touch()
+    path = table(tmp_path, "image,cat\n7,1\n8,1\nNA,1\n9,1\nx.jpg,1\n/data/y.jpg,1\n")
+    dataset = read(path, images=tmp_path / "photos")
+    expected = [str(tmp_path / "photos" / name) for name in ("7.JPG", "deep/8.png", "NA.webp", "9", "x.jpg")]
+    assert list(dataset.paths) == [*expected, "/data/y.jpg"]
+    assert dataset.ids[2] == "NA"
+    assert dataset.notes[-1] == f"1 images named without extension have no file in {tmp_path / 'photos'}"
+    with pytest.raises(TrilabelError, match="nowhere: no such folder of images"):
+        read(path, images=tmp_path / "nowhere")
+
+
+# ---- kinds of files
+
+
+def test_kinds_of_files(tmp_path):
+    text = 'image,"cat, tame",Müll\r\n"a ""1"".jpg",1,\r\n\r\nNA,0,1\r\n'
+    expected = {('a "1".jpg', "cat, tame"): 1, ("NA", "cat, tame"): -1, ("NA", "Müll"): 1}
+    assert known(read(table(tmp_path, text)).labels) == expected
+    assert known(read(table(tmp_path, "\ufeff" + text)).labels) == expected
+    assert known(read(table(tmp_path, text.replace("\r\n", "\n").rstrip())).labels) == expected
+    assert known(read(table(tmp_path, text.replace("\r\n", "\r"))).labels) == expected
+    tabs = text.replace(",", "\t").replace("cat\t", "cat,")
+    for name in ("labels.tsv", "labels.txt"):
+        assert known(read(table(tmp_path, tabs, name)).labels) == expected
+    (tmp_path / "labels.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert known(read(tmp_path / "labels.csv.gz").labels) == expected
+    semicolons = table(tmp_path, "image;cat\na.jpg;1\n")
+    assert "pass delimiter" in refusal(semicolons)
+    assert read(semicolons, delimiter=";").classes == ["cat"]
+
+
+def test_detects_by_name(tmp_path):
+    for name, expected in {"a.csv": 1, "a.CSV.GZ": 1, "a.tsv": 1, "a.txt": 1, "a.json": 0, "a.gz": 0}.items():
+        assert detect(table(tmp_path, "", name)) == bool(expected)
+    (tmp_path / "folder.csv").mkdir()
+    assert not detect(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 512, 5000])
+def test_long_names(tmp_path, length):
+    ids = ["é" * (length // 2) + "x" * (length % 2), "short", "é" * (length // 2) + "y"]
+    text = "image,cat\n" + "".join(f"{name},1\n" for name in ids)
+    assert read(table(tmp_path, text)).ids == ids
+
+
+def test_numbers_stay_text(tmp_path, in_pieces):
+    text = "image,label,value\n1,007,1\n1.0,7,1\n01,7.0,1\n1e0,1_0,1\n"
+    dataset = read(table(tmp_path, text))
+    assert dataset.ids == ["1", "1.0", "01", "1e0"] and dataset.classes == ["007", "7", "7.0", "1_0"]
+
+
+# ---- faults
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("image,cat,dog\na.jpg,1,0\n\nb.jpg,1,2\n",
+         "FILE, row 4: value '2' for image 'b.jpg', class 'dog': use 1 present, 0 absent, empty unknown (if"),
+        ('image,cat\n"a\nb",1\nc,x\n', "FILE, row 4: value 'x' for image 'c', class 'cat': use 1 present, 0"),
+        ("image,label,value\na,dog,1\na,cat,yes\n",
+         "FILE, row 3: value 'yes' for image 'a', class 'cat': use 1 present, 0 absent, empty unknown"),
+        ("image,cat\na,NA\n", "FILE, row 2: value 'NA' for image 'a', class 'cat'"),
+        ("", "FILE: the table is empty; its first row must name the columns"),
+        ("\n \n", "FILE: the table is empty; its first row must name the columns"),
+        ("image,cat\n", "FILE: no rows below the header"),
+        ("image,label,value\n\n", "FILE: no rows below the header"),
+        ("image\na\n", "FILE: found the columns 'image'; a wide table needs image and a column for each class"),
+        ("image,split\na,val\n", "FILE: found the columns 'image', 'split'; a wide table needs"),
+        ("image,label,who\na,cat,1\n",
+         "FILE: found the columns 'image', 'label', 'who'; a long table needs image, label and value"),
+        ("image,value\na,1\n", "FILE: found the columns 'image', 'value'; a long table needs image, label"),
+        ("photo,label,value\na,cat,1\n", "FILE: found the columns 'photo', 'label', 'value'; a long table"),
+        ("image,dog,cat,dog\na,1,1,1\n", "FILE: columns 2 and 4 are both called 'dog'; rename or remove one"),
+        ("image,dog,\na,1,1\n", "FILE: column 3 has no name; give it one or remove it"),
+        ("image,cat\na,1\nb,0\na,1\n", "FILE, row 4: image 'a' stands in row 2 already; remove one of them"),
+        ("image,cat\na,1\n,0\n", "FILE, row 3: the image has no name"),
+        ("image,label,value\n,cat,1\n", "FILE, row 2: the image has no name"),
+        ("image,label,value\na,cat,1\na,,1\n", "FILE, row 3: value '1' for image 'a', but no label is named"),
+        ("image,label,value,split\na,x,1,val\nb,x,1,val\nc,x,1,\na,y,1,train\n",
+         "FILE, row 5: image 'a' is in split 'train' and in 'val'; choose one"),
+        ("image,label,value,split\na,x,1,val\na,y,1,\n", "FILE, row 3: image 'a' is in split '' and in 'val'"),
+        ("image,cat,dog\na,1,1\nb,1\n", "FILE, row 3: 2 cells, but the header has 3"),
+        ("image,cat,dog\na,1\nb,1,1\n", "FILE, row 2: 2 cells, but the header has 3"),
+        ("image,cat,dog\na,1,1,1\nb,1,1\n", "FILE, row 2: 4 cells, but the header has 3"),
+        ("image,cat,dog\na,1,1\nb,1,1,1\n", "FILE, row 3: 4 cells, but the header has 3"),
+        ("image,cat,dog\na,1,1,\nb,1,1,\n", "FILE, row 2: 4 cells, but the header has 3"),
+        ('image,cat,dog\n"a,1",1\nb,1,1\n', "FILE, row 2: 2 cells, but the header has 3"),
+        ('image,cat\na,1\n"b,1\nc,1\n', "FILE, row 3: cannot be read as a table"),
+        ("image,cat\na,1\nb\0,1\n", "FILE, row 3: not UTF-8 text; save the table as UTF-8"),
+    ],
+)  # fmt: skip
+def test_faults_are_named(tmp_path, in_pieces, text, message):
+    assert refusal(table(tmp_path, text)).startswith(message)
+
+
+def test_bytes_that_are_not_utf8(tmp_path):
+    path = tmp_path / "labels.csv"
+    for text in ("image,cat\na,1\nJosé,1\n", "image,José\na,1\n"):
+        path.write_bytes(text.encode("latin-1"))
+        line = 1 + text[: text.index("é")].count("\n")
+        assert refusal(path) == f"FILE, row {line}: not UTF-8 text; save the table as UTF-8"
+    path.write_bytes("image,cat\na,1\né".encode()[:-1])
+    assert refusal(path).startswith("FILE, row 3: ")
+    path.write_bytes("image,cat\na,1\n".encode("utf-16"))
+    assert "not UTF-8 text" in refusal(path)
+
+
+def test_damaged_gzip_files(tmp_path):
+    path = tmp_path / "labels.csv.gz"
+    rows = "".join(f"{np.random.default_rng(i).integers(1 << 60)},1\n" for i in range(2000))
+    path.write_bytes(gzip.compress(f"image,cat\n{rows}".encode())[:-4000])
+    assert "cannot be read as a table" in refusal(path)
+    path.write_bytes(b"image,cat\na,1\n")
+    assert refusal(path).startswith("FILE, row 1: cannot be read as a table")
+
+
+def test_unknown_options(tmp_path):
+    path = table(tmp_path, "image,cat\na,1\n")
+    assert refusal(path, values="other") == "FILE: values='other': use one of 'auto', 'binary', 'signed'"
+    assert refusal(path, layout="tall").startswith("FILE: layout='tall': use one of")
+    assert refusal(path, conflict="first").startswith("FILE: conflict='first': use one of")
+    assert refusal(path, delimiter="ab") == "FILE: delimiter='ab': use a single character"
+
+
+# ---- the fast way against the slow one
+
+
+def written(rows: list[list[str]], ends: str, quoting: int) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=ends, quoting=quoting).writerows(rows)
+    return text.getvalue().encode()
+
+
+CELL = st.sampled_from(["", "1", "0", "1.0", " 0.0", "TRUE", "false "])
+QUOTING = st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(["\n", "\r\n"]), QUOTING, st.sampled_from([1, 3, 100]))
+def test_wide_tables_as_the_slow_way_reads_them(folder, data, ends, quoting, at_once):
+    plain = NAME.filter(lambda name: "\r" not in name)
+    classes = data.draw(st.lists(CLASS.filter(lambda name: "\r" not in name), min_size=1, max_size=4, unique=True))
+    images = data.draw(st.lists(plain, min_size=1, max_size=8, unique=True))
+    rows = [[image, *(data.draw(CELL) for _ in classes)] for image in images]
+    path = folder / "slow.csv"
+    path.write_bytes(written([["image", *classes], *rows], ends, quoting))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_file, "_ROWS", at_once)
+        labels = read(path).labels
+    assert (labels.ids, labels.classes, known(labels)) == tables.wide(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(["\n", "\r\n"]), QUOTING, st.sampled_from([1, 3, 100]))
+def test_long_tables_as_the_slow_way_reads_them(folder, data, ends, quoting, at_once):
+    plain = NAME.filter(lambda name: "\r" not in name)
+    entries = data.draw(st.dictionaries(st.tuples(plain, plain), CELL, min_size=1, max_size=12))
+    path = folder / "slow.csv"
+    rows = [[image, label, cell] for (image, label), cell in entries.items()]
+    path.write_bytes(written([["image", "label", "value"], *rows], ends, quoting))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_file, "_ROWS", at_once)
+        labels = read(path).labels
+    assert (labels.ids, labels.classes, known(labels)) == tables.long(path)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(["image,cat,dog\n", "image,label,value\n", "image,label,split\n", ""]), st.data())
+def test_any_file_is_read_or_refused_in_one_line(folder, header, data):
+    pieces = st.sampled_from(
+        [b"a", b"b", b"1", b"0", b",", b",", b"\n", b"\n", b"\r", b'"', b" ", b"\xff", b"\0", b"\xc3\xa9"]
+    )
+    path = folder / "any.csv"
+    path.write_bytes(header.encode() + b"".join(data.draw(st.lists(pieces, max_size=30))))
+    try:
+        labels = read(path).labels
+    except TrilabelError as error:
+        assert "\n" not in str(error) and str(path) in str(error)
+    else:
+        assert all(labels.ids) and all(labels.classes) and len(labels)
+
+
+# ---- writing
+
+
+@st.composite
+def some_labels(draw):
+    classes = draw(st.lists(CLASS, min_size=1, max_size=4, unique=True))
+    ids = draw(st.lists(NAME, min_size=1, max_size=6, unique=True))
+    signs = st.lists(st.sampled_from([-1, 0, 1]), min_size=len(classes), max_size=len(classes))
+    return Labels.from_signed([draw(signs) for _ in ids], classes, ids)
+
+
+@settings(max_examples=100, deadline=None)
+@given(some_labels(), st.sampled_from(["wide", "long"]), st.sampled_from(["csv", "tsv", "csv.gz"]))
+def test_what_is_written_is_read_back(folder, labels, layout, suffix):
+    path = folder / f"back.{suffix}"
+    write(labels, path, layout)
+    assert read(path).labels == labels
+
+
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_splits_and_paths_are_written(tmp_path, layout):
+    labels = Labels.from_signed([[1, 0], [0, 0], [-1, 1]], ["cat", "dog"], ["a", "b", "c"])
+    paths = [str(tmp_path / "out/x/a.jpg"), str(tmp_path / "b.jpg"), str(tmp_path / "out/c.jpg")]
+    splits = {"train": np.array([2]), "val": np.array([0])}
+    write(Dataset(labels.ids, paths, labels, splits), tmp_path / "out/labels.csv", layout)
+    dataset = read(tmp_path / "out/labels.csv")
+    assert dataset.labels == labels
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"val": [0], "train": [2]}
+    assert [Path(path).resolve() for path in dataset.paths] == [Path(path) for path in paths]
+    assert (
+        "x/a.jpg" in (tmp_path / "out/labels.csv").read_text()
+        and str(tmp_path) not in (tmp_path / "out/labels.csv").read_text()
+    )
+
+
+def test_paths_that_the_image_column_says_are_not_repeated(tmp_path):
+    dataset = read(table(tmp_path, "image,cat\na.jpg,1\nx/b.jpg,0\n"))
+    write(dataset, tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text() == "image,cat\na.jpg,1\nx/b.jpg,0\n"
+    write(dataset, tmp_path / "long.csv", "long")
+    assert (tmp_path / "long.csv").read_text() == "image,label,value\na.jpg,cat,1\nx/b.jpg,cat,0\n"
+
+
+@pytest.mark.parametrize("name", ["split", " Path ", "image", "label", "value"])
+def test_classes_called_like_columns(tmp_path, name):
+    labels = Labels.from_signed([[1, -1]], [name, "dog"], ["a.jpg"])
+    with pytest.raises(TrilabelError, match="a class is called image, path, filename"):
+        write(labels, tmp_path / "labels.csv")
+    assert not list(tmp_path.iterdir())
+    write(labels, tmp_path / "labels.csv", "long")
+    assert read(tmp_path / "labels.csv").labels == labels
+
+
+def test_what_cannot_be_written(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("old")
+    good = Labels.from_signed([[1]], ["cat"], ["a.jpg"])
+    overlap = Dataset(good.ids, ["a.jpg"], good, {"train": np.array([0]), "val": np.array([0])})
+    for data, message in (
+        (Labels.from_signed(np.zeros((0, 2))), "nothing to write in 0 images × 2 classes"),
+        (Labels.from_signed([[1]], [""], ["a"]), "class name that is empty or has a zero byte"),
+        (Labels.from_signed([[1]], ["cat"], ["a\0b"]), "image name that is empty or has a zero byte"),
+        (overlap, "image 'a.jpg' is in splits 'train' and 'val'; a table holds one"),
+    ):
+        with pytest.raises(TrilabelError, match=message):
+            write(data, path)
+    with pytest.raises(TrilabelError, match="layout='tall': use 'wide' or 'long'"):
+        write(good, path, "tall")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_names_from_cells_of_one_size():
+    for names in (["a", "bb", "é", ""], ["aa", "bb"], [], ["x" * 9]):
+        array = np.array([name.encode() for name in names], "S10")
+        assert Names.from_fixed(array) == names
+
+
+def test_tags_in_one_cell(tmp_path):
+    dataset = read(csv_tags.write(tmp_path))
+    assert dataset.classes == ["cat", "Hund groß", "dog", "big, brown"]
+    assert dataset.labels.to_signed().tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0, 1], "val": [2, 4]}
+    assert dataset.notes == (
+        "listed tags are present; every other label, and all of an image without tags, is unknown",
+        "1 images are in no split",
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "options", "classes"),
+    [
+        ("a|b c", {}, ["a", "b c"]),
+        ('"a, b"', {}, ["a", "b"]),
+        ("a b", {"separator": " "}, ["a", "b"]),
+        ("a b", {}, ["a b"]),
+        ("\"['it\\'s', 'x, y']\"", {}, ["it\\'s", "x, y"]),
+        ('"[""a;b"", ""c""]"', {}, ["a;b", "c"]),
+        ("[1|2]", {}, ["1|2"]),
+    ],
+)
+def test_ways_to_separate_tags(tmp_path, cell, options, classes):
+    (tmp_path / "t.csv").write_text(f"filename,labels\n1.jpg,{cell}\n")
+    assert read(tmp_path / "t.csv", **options).classes == classes
+
+
+def test_which_column_holds_the_tags(tmp_path):
+    (tmp_path / "t.csv").write_text("image,age,words\n1.jpg,5,a;b\n")
+    with pytest.raises(TrilabelError, match="'words'; which one holds the tags\\? call it tags"):
+        read(tmp_path / "t.csv", layout="tags")
+    assert read(tmp_path / "t.csv", layout="tags", ignore=["age"]).classes == ["a", "b"]
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
+    assert read(tmp_path / "t.csv", layout="wide").classes == ["tags"]
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,a\n1.jpg,b\n")
+    with pytest.raises(TrilabelError, match="stands in row 2 already"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("image,tags\n1.jpg,\n")
+    with pytest.raises(TrilabelError, match="no image has a tag"):
+        read(tmp_path / "t.csv")
+
+
+def test_a_header_that_pandas_counts_differently(tmp_path):
+    file = tmp_path / "labels.tsv"
+    file.write_text('image\tlabel\tvalue\tspl"it\n1.jpg\tdog\t0\tx\tdog\t0\ttrain\n')
+    with pytest.raises(TrilabelError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}, row 2: 7 cells, but the header has 4"

@@ -1,0 +1,55 @@
+"""Folders with one sub-folder a class."""
+
+from pathlib import Path
+
+import pytest
+
+from trilabel.data.formats.folder import detect, read
+from trilabel.errors import TrilabelError
+
+
+def grow(root: Path, *files: str) -> Path:
+    for file in files:
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).touch()
+    return root
+
+
+def rows(dataset) -> dict[str, list[int]]:
+    return {name: index.tolist() for name, index in dataset.splits.items()}
+
+
+def test_a_folder_a_class(tmp_path):
+    grow(tmp_path, "dog/1.jpg", "cat/2.png", "cat/deep/1.jpg", "loose.jpg", "empty/readme.txt")
+    dataset = read(tmp_path)
+    assert dataset.ids == ["cat/2.png", "cat/deep/1.jpg", "dog/1.jpg", "loose.jpg"]
+    assert dataset.classes == ["cat", "dog"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [1, 0], [0, 1], [0, 0]]
+    assert dataset.paths[0] == str(tmp_path / "cat/2.png")
+    assert dataset.splits == {}
+    assert dataset.notes == (
+        "images have the class of their folder; every other class is unknown",
+        "1 images lie in no class folder: nothing is known of them",
+    )
+
+
+def test_folders_called_like_splits_are_splits(tmp_path):
+    dataset = read(grow(tmp_path, "train/dog/1.jpg", "train/cat/1.jpg", "valid/dog/2.jpg", "Test/3.jpg"))
+    assert dataset.ids == ["Test/3.jpg", "train/cat/1.jpg", "train/dog/1.jpg", "valid/dog/2.jpg"]
+    assert dataset.classes == ["cat", "dog"]
+    assert rows(dataset) == {"test": [0], "train": [1, 2], "val": [3]}
+    assert dataset.labels.to_signed().tolist() == [[0, 0], [1, 0], [0, 1], [0, 1]]
+
+
+def test_folders_called_like_splits_among_others_are_classes(tmp_path):
+    assert read(grow(tmp_path / "one", "train/1.jpg", "bus/2.jpg")).classes == ["bus", "train"]
+    assert read(grow(tmp_path / "two", "train/1.jpg", "test/2.jpg")).classes == ["test", "train"]
+
+
+def test_what_is_no_such_folder(tmp_path):
+    grow(tmp_path, "flat/1.jpg", "flat/table.csv", "deep/a/1.txt", "good/a/1.jpg")
+    assert [detect(tmp_path / name) for name in ("flat", "deep", "good", "flat/1.jpg", "no")] == [0, 0, 1, 0, 0]
+    with pytest.raises(TrilabelError, match="flat: no sub-folder with images"):
+        read(tmp_path / "flat")
+    with pytest.raises(TrilabelError, match="leave out images"):
+        read(tmp_path / "good", images=tmp_path)
