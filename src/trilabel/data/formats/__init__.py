@@ -107,8 +107,8 @@ def describe_formats() -> dict[str, dict[str, Any]]:
 
 def _choice(what: Parameter) -> str:
     others = [other for other in get_args(what.annotation) if isinstance(other, str) and other != what.default]
-    default = "none" if what.default is None else "…" if what.default == () else str(what.default)
-    return "|".join([default, *others])
+    default = "…" if what.default == () else str(what.default)
+    return "|".join([default.lower() if what.default in (None, True, False) else default, *others])
 
 
 def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of labels: wide (an image a row, a class a column) and long (a label a row), in .csv, .tsv or .txt files.
+"""Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or with all tags of an image in one cell.
 
 Pandas reads a table in pieces, as text, and NumPy finds out *whether* something is wrong with it. Only then does
 `_refuse` walk through it row by row to say what and where, so that tables without faults are read fast.
