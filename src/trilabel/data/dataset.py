@@ -64,6 +64,14 @@ class Dataset:
             raise TrilabelError(f"no split named {split!r} in this data set (it has: {known}, and always all)")
         return self.splits[split]
 
+    def first_split(self) -> tuple[list[str], NDArray[np.int64]]:
+        """(the split of each image, "" for none and the first of several; rows of the images in several)."""
+        split, times = np.full(len(self), "", object), np.zeros(len(self), np.int64)
+        for name, rows in reversed(list(self.splits.items())):
+            split[rows] = name
+            times[rows] += 1
+        return list(split), np.flatnonzero(times > 1)
+
     def images_of(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor | None, Sequence[str] | None]:
         """(images in memory, paths) of these rows; one of the two is None."""
         if self.images is not None:

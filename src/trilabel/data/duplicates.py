@@ -43,9 +43,7 @@ def find_duplicates(dataset: Dataset) -> dict[str, Any]:
     order = there[np.argsort(codes[there], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     groups = [rows for rows in np.split(order, starts[1:]) if len(rows) > 1] if len(order) else []
-    split_of = np.full(len(dataset), "", object)
-    for name, rows in dataset.splits.items():
-        split_of[rows] = name
+    split_of = np.array(dataset.first_split()[0], object)
     return {
         "images_without_file": int((codes < 0).sum()),
         "groups": [[dataset.ids[int(row)] for row in rows] for rows in groups],

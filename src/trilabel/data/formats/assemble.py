@@ -60,6 +60,12 @@ def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> N
         raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
 
 
+def numbers_first(name: str) -> tuple[int, int, str]:
+    """Sorts names of classes: numbers as numbers, other names behind them."""
+    number = name.isascii() and name.isdigit()
+    return (0, int(name[:18]), name) if number else (1, 0, name)
+
+
 def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[Any]:
     return np.fromiter(chain.from_iterable(rows), dtype).reshape(-1, width)
 

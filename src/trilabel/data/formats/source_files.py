@@ -127,7 +127,7 @@ class Json:
             return value
         if value is None:
             raise self.fault("is missing", *inside)
-        raise self.fault(f"is {_short(value)}, not {_KINDS[kind]}", *inside)
+        raise self.fault(f"is {short(value)}, not {_KINDS[kind]}", *inside)
 
 
 def fault(file: Path, path: tuple[str | int, ...], what: str) -> TrilabelError:
@@ -154,7 +154,8 @@ def _parse(file: Path, text: str) -> Any:
             gc.enable()
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as JSON writes it, cut off where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else text[:39] + "…"
 

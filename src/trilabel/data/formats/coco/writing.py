@@ -33,8 +33,11 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
     notes = [] if dataset.paths is not None else ["the images have no files: their ids are written as file names"]
     boxes, sizes = _boxes(dataset, notes)
+    splits, several = dataset.first_split()
+    if len(several):
+        notes.append(f"{len(several)} images are in more than one split: only the first is written")
     lists: dict[str, Iterator[dict[str, Any]]] = {
-        "images": _images(dataset, path.parent, sizes, _splits(dataset, notes)),
+        "images": _images(dataset, path.parent, sizes, splits),
         "categories": ({"id": number, "name": name} for number, name in enumerate(labels.classes, 1)),
         "annotations": _annotations(dataset, boxes, sizes),
     }
@@ -115,15 +118,3 @@ def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
     except Exception:  # PIL raises a dozen kinds when bytes are damaged
         return None
     return (height, width) if lying else (width, height)
-
-
-def _splits(dataset: Dataset, notes: list[str]) -> list[str]:
-    """The split of each image, "" for none."""
-    split: NDArray[Any] = np.full(len(dataset), "", object)
-    times = np.zeros(len(dataset), np.int64)
-    for name, rows in reversed(list(dataset.splits.items())):
-        split[rows] = name
-        times[rows] += 1
-    if (times > 1).any():
-        notes.append(f"{(times > 1).sum()} images are in more than one split: only the first is written")
-    return split.tolist()  # type: ignore[no-any-return]

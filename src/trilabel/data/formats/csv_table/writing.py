@@ -110,12 +110,14 @@ def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
         if any(file != name for file, name in zip(files, dataset.labels.ids, strict=True)):
             columns["path"] = relative_to(dataset.paths, path.parent)
     if dataset.splits:
-        split = np.full(len(dataset), "", object)
-        for name, rows in dataset.splits.items():
-            for row in rows[split[rows] != ""][:1].tolist():
-                raise TrilabelError(
-                    f"{path}: image {dataset.ids[row]!r} is in splits {split[row]!r} and {name!r}; a table holds one"
-                )
-            split[rows] = name
-        columns["split"] = split.tolist()
+        columns["split"] = split_column(dataset, path)
     return columns
+
+
+def split_column(dataset: Dataset, path: Path) -> list[str]:
+    """The split of each image, of which there may be one only."""
+    split, several = dataset.first_split()
+    for row in several[:1].tolist():
+        both = [repr(name) for name, rows in dataset.splits.items() if row in rows][:2]
+        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table holds one")
+    return split

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from trilabel.data.formats.huggingface.labels import order
+from trilabel.data.formats.assemble import numbers_first
 from trilabel.data.formats.source_files import Json
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
@@ -36,7 +36,7 @@ class Found:
 
     def all_classes(self) -> list[str]:
         """The classes that were declared, and then those that were used without being so, in order."""
-        return [*self.classes, *sorted({name for _, name in self.labels} - set(self.classes), key=order)]
+        return [*self.classes, *sorted({name for _, name in self.labels} - set(self.classes), key=numbers_first)]
 
     def add(self, name: str, box: Any, where: Json, *inside: str | int) -> None:
         """A label of the last image, with its box [x, y, width, height] as shares of the image, where it has one."""

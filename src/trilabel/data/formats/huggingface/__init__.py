@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice, numbers_first
 from trilabel.data.formats.huggingface.labels import (
     class_columns,
     listed,
     object_boxes,
     objects,
-    order,
-    short,
     wide_entries,
 )
 from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
 from trilabel.data.formats.huggingface.writing import ID_COLUMN, split_of, write
+from trilabel.data.formats.source_files import short
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
 
@@ -92,7 +91,7 @@ def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
     drawn = isinstance(first[0] if isinstance(first, list) else first, dict)
     lists = [(objects if drawn else listed)(table, row, column) for row in range(len(table))]
-    classes = sorted({name for names in lists for name in names or ()}, key=order)
+    classes = sorted({name for names in lists for name in names or ()}, key=numbers_first)
     code = {name: number for number, name in enumerate(classes)}
     entries = [(row, code[name], 1) for row, names in enumerate(lists) for name in names or ()]
     known = [row for row, names in enumerate(lists) if names is not None]

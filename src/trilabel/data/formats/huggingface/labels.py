@@ -13,20 +13,11 @@ import numpy as np
 from trilabel.data.formats.assemble import Box, Entry
 from trilabel.data.formats.huggingface.metadata import Table
 from trilabel.data.formats.huggingface.writing import NO_CLASS
+from trilabel.data.formats.source_files import short
 
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
-_SIGNS: dict[Any, int] = {
-    None: 0,
-    "null": 0,
-    "none": 0,
-    "nan": 0,
-    "1": 1,
-    "1.0": 1,
-    "true": 1,
-    "0": -1,
-    "0.0": -1,
-    "false": -1,
-}
+_SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
+_SIGNS |= {"0": -1, "0.0": -1, "false": -1}
 _SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
 _MINUS = 2  # what -1 would mean is not for us to guess
 
@@ -102,12 +93,6 @@ def _name(table: Table, row: int, column: str, item: Any) -> str:
     return str(item)
 
 
-def order(name: str) -> tuple[int, int, str]:
-    """Sorts numbers as numbers and other names behind them."""
-    number = name.isascii() and name.isdigit()
-    return (0, int(name[:18]), name) if number else (1, 0, name)
-
-
 # ---- objects
 
 
@@ -171,9 +156,3 @@ def _four(table: Table, row: int, column: str, box: Any) -> list[float]:
     if len(numbers) != 4 or not all(type(n) in (int, float) and abs(n) < 1e12 and isfinite(n) for n in numbers):
         raise table.fault(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")
     return numbers
-
-
-def short(value: Any) -> str:
-    """A value as JSON writes it, cut off where it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 40 else text[:39] + "…"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats.csv_table.writing import split_column
 from trilabel.data.image_paths import relative_to, split_name
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
@@ -36,7 +37,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     if names != list(labels.ids):
         columns[ID_COLUMN] = list(labels.ids)
     if dataset.splits or any(map(split_of, names)):
-        columns["split"] = _splits(file, dataset)
+        columns["split"] = split_column(dataset, file)
     rows = ([*start, *row] for *start, row in zip(*columns.values(), _rows(labels), strict=True))
     write_csv(file, [*columns, *labels.classes], rows)
     return notes
@@ -57,17 +58,6 @@ def _refuse_unreadable(file: Path, labels: Labels, names: list[str]) -> None:
                 raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
             if what == "class" and text.endswith("_file_name"):
                 raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
-
-
-def _splits(file: Path, dataset: Dataset) -> list[str]:
-    split = np.full(len(dataset), "", object)
-    for name, rows in dataset.splits.items():
-        for row in rows[split[rows] != ""][:1].tolist():
-            raise TrilabelError(
-                f"{file}: image {dataset.ids[row]!r} is in splits {split[row]!r} and {name!r}; a table holds one"
-            )
-        split[rows] = name
-    return list(split)
 
 
 def _rows(labels: Labels) -> Iterator[list[str]]:

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import relative_to
@@ -41,7 +40,11 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         raise TrilabelError(f"{path}: nothing to write in {images} images × {classes} classes")
     files = dataset.ids if dataset.paths is None else relative_to(dataset.paths, path.parent)
     notes: list[str] = []
-    split_of = _splits(dataset, notes)
+    split_of, several = dataset.first_split()
+    if len(several):
+        notes.append(f"{len(several)} images are in more than one split: only the first is written")
+    if empty := sum(not len(rows) for rows in dataset.splits.values()):
+        notes.append(f"{empty} splits without images left out")
     boxes, hidden = _boxes(dataset)
     if hidden:
         notes.append(f"{hidden} boxes of labels that are not present left out")
@@ -95,18 +98,3 @@ def _boxes(dataset: Dataset) -> tuple[dict[int, list[dict[str, Any]]], int]:
         place = {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0, "rotation": 0}
         drawn[row].append({**place, "rectanglelabels": [classes[column]]})
     return drawn, int((~shown).sum())
-
-
-def _splits(dataset: Dataset, notes: list[str]) -> list[str]:
-    """The split of each image, "" for none."""
-    split: NDArray[Any] = np.full(len(dataset), "", object)
-    times = np.zeros(len(dataset), np.int64)
-    for name, rows in reversed(list(dataset.splits.items())):
-        split[rows] = name
-        times[rows] += 1
-    if (times > 1).any():
-        notes.append(f"{(times > 1).sum()} images are in more than one split: only the first is written")
-    if empty := sum(not len(rows) for rows in dataset.splits.values()):
-        notes.append(f"{empty} splits without images left out")
-    names: list[str] = split.tolist()
-    return names
