@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
+from trilabel.console import track
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
@@ -97,7 +98,8 @@ def _boxes(dataset: Dataset, notes: list[str]) -> tuple[Boxes, _Sizes]:
     if not present.all():
         notes.append(f"{(~present).sum()} boxes of labels that are not present are not written")
     sizes: dict[int, tuple[int, int]] = {}
-    for row in np.unique(boxes.image[present]).tolist():
+    boxed = np.unique(boxes.image[present]).tolist()
+    for row in track(boxed, "sizes of images", len(boxed)):
         if (size := _size(dataset, row)) is not None:
             sizes[row] = size
     sized = np.isin(boxes.image, list(sizes))

@@ -2,18 +2,21 @@
 
 import csv
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from trilabel.console import progress
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.csv_table.table_file import DELIMITERS, open_table, suffix, understand
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
+
+_IMAGES_AT_ONCE = 4096
 
 
 def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
@@ -38,8 +41,11 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
         )
         writer.writerow(header)
         rows = _wide_rows(labels) if layout == "wide" else _long_rows(labels)
-        for *start, ends in zip(labels.ids, *beside.values(), rows, strict=True):
-            writer.writerows([*start, *end] for end in ends)
+        images = zip(labels.ids, *beside.values(), rows, strict=True)
+        with progress(f"writing {path.name}, images", len(labels)) as advance:
+            while some := list(islice(images, _IMAGES_AT_ONCE)):
+                writer.writerows([*start, *end] for *start, ends in some for end in ends)
+                advance(len(some))
     boxes = None if isinstance(data, Labels) else data.boxes
     return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
+from trilabel.console import track
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
 from trilabel.data.formats.source_files import read_lines
@@ -125,7 +126,7 @@ def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], li
 def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[list[int], list[Entry], list[Box], int]:
     """The images with a label file, the labels and boxes in these, and how many boxes reach too far outside."""
     labelled, entries, boxes, outside = [], [], [], 0
-    for row, name in enumerate(ids):
+    for row, name in enumerate(track(ids, "reading label files", len(ids))):
         file = os.path.join(root, label_of(name))  # noqa: PTH118 (118,000 times, and pathlib is slow)
         if not os.path.exists(file):  # noqa: PTH110
             continue
