@@ -90,12 +90,20 @@ def test_split_names():
 def test_the_folder_of_the_images(tmp_path):
     grow(tmp_path, "a/1.jpg", "b/2.jpg")
     usual = [tmp_path / "none", tmp_path / "a", tmp_path / "b"]
-    assert root_of(None, usual, "2.jpg") == tmp_path / "b"
-    assert root_of(None, usual, "3.jpg") == tmp_path / "a"  # the first that exists
-    assert root_of(None, usual[:1], "3\0.jpg") == tmp_path / "none"
-    assert root_of(tmp_path / "b", usual, "1.jpg") == tmp_path / "b"
+    assert root_of(None, usual, ["3.jpg", "2.jpg"]) == tmp_path / "b"
+    assert root_of(None, usual, ["3.jpg"]) == tmp_path / "a"  # the first that exists
+    assert root_of(None, usual, [f"{i}.jpg" for i in range(1000, 3, -1)] + ["2.jpg"]) == tmp_path / "a"
+    assert root_of(None, usual[:1], ["3\0.jpg"]) == tmp_path / "none"
+    assert root_of(tmp_path / "b", usual, ["1.jpg"]) == tmp_path / "b"
     with pytest.raises(TrilabelError, match="none: no such folder of images"):
-        root_of(tmp_path / "none", usual, "1.jpg")
+        root_of(tmp_path / "none", usual, ["1.jpg"])
+
+
+def test_paths_written_on_windows(tmp_path):
+    grow(tmp_path, "a/1.jpg", "b\\2.jpg")
+    paths = RootedPaths(tmp_path, Names(["a\\1.jpg", "b\\2.jpg", "a/1.jpg"]))
+    assert list(paths) == [f"{tmp_path}/a/1.jpg", f"{tmp_path}/b\\2.jpg", f"{tmp_path}/a/1.jpg"]
+    assert root_of(None, [tmp_path / "b", tmp_path], ["a\\1.jpg"]) == tmp_path
 
 
 def test_which_files_exist(tmp_path):

@@ -13,6 +13,7 @@ from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+_SAMPLE = 50
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
 
@@ -35,7 +36,7 @@ class RootedPaths(Sequence[str]):
     def __getitem__(self, index: int | slice) -> "str | RootedPaths":
         if isinstance(index, slice):
             return RootedPaths(self.root, self.names[index])
-        return os.path.join(self.root, self.names[index])  # noqa: PTH118 (ten times as fast as pathlib)
+        return _join(self.root, self.names[index])
 
     def take(self, index: NDArray[np.int64]) -> "RootedPaths":
         """The paths at these positions, in this order."""
@@ -53,16 +54,31 @@ class RootedPaths(Sequence[str]):
         return f"RootedPaths({self.root!r}, {self.names!r})"
 
 
-def root_of(images: str | Path | None, usual: Sequence[Path], first: str) -> Path:
-    """The folder of the images: the one that was given, or else the first of the usual ones that has image `first`.
+def _join(root: str, name: str) -> str:
+    path = os.path.join(root, name)  # noqa: PTH118 (ten times as fast as pathlib)
+    if "\\" in name and os.sep == "/" and not os.path.exists(path):  # noqa: PTH110
+        return os.path.join(root, name.replace("\\", "/"))  # noqa: PTH118 (written on Windows)
+    return path
 
-    Where none has it, the images are elsewhere or not at all, and the first of the usual folders that exists will do.
+
+def root_of(images: str | Path | None, usual: Sequence[Path], names: Sequence[str] = ()) -> Path:
+    """The folder of the images: the one that was given, or else the one of the usual ones that has most of `names`.
+
+    Where none has any, the images are elsewhere or not at all, and the first of the usual folders that exists will do.
     """
     if images is not None:
         _check_folder(images)
         return Path(images)
-    holding = (folder for folder in usual if os.path.isfile(os.path.join(folder, first)))  # noqa: PTH113, PTH118
-    return next(holding, None) or next((folder for folder in usual if folder.is_dir()), usual[-1])
+    best = max(usual, key=lambda folder: found_in(folder, names))
+    if found_in(best, names):
+        return best
+    return next((folder for folder in usual if folder.is_dir()), usual[-1])
+
+
+def found_in(folder: Path, names: Sequence[str]) -> int:
+    """How many of some of these images are in a folder: of a partial download the first may be missing."""
+    some = names[:: max(1, len(names) // _SAMPLE)]
+    return sum(os.path.isfile(_join(str(folder), name)) for name in some)  # noqa: PTH113 (never raises)
 
 
 def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:

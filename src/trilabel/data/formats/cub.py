@@ -47,7 +47,7 @@ def read(
     signed = np.zeros(len(files) * len(attributes), np.int8)
     signed[known] = signs
     labels = Labels.from_signed(signed.reshape(len(files), len(attributes)), attributes.values(), files.values())
-    root = root_of(images, [home / "images"], next(iter(files.values())))
+    root = root_of(images, [home / "images"])
     notes = _notes(not_visible, int(unseen.sum()), signed.size - len(known))
     return Dataset(labels.ids, RootedPaths(root, labels.ids), labels, splits, notes=tuple(notes))
 

@@ -54,7 +54,7 @@ def read(path: Path, *, images: str | Path | None = None, verify: bool = False) 
         csr.has_sorted_indices = csr.has_canonical_format = True  # else SciPy would read all of it to find out
         labels = Labels(csr, _names(arrays, "classes"), _names(arrays, "ids"))
         usual = Path(os.path.normpath(path.parent / about["root"]))
-        paths = RootedPaths(root_of(images, [usual], ""), _names(arrays, "paths") if "paths" in arrays else labels.ids)
+        paths = RootedPaths(root_of(images, [usual]), _names(arrays, "paths") if "paths" in arrays else labels.ids)
         splits = {name: arrays[f"split {number}"] for number, name in enumerate(about["splits"])}
         boxes = Boxes(*(arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))) if "box cls" in arrays else None
         return Dataset(labels.ids, paths, labels, splits, boxes, notes=tuple(about["notes"]))

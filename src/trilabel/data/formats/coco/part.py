@@ -48,7 +48,7 @@ def open_part(file: Path, images: str | Path | None) -> Part:
     split = split_of_file(file)
     split_of = [own or split for own in optional(records, "split")]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
-    paths = list(RootedPaths(_root(file, split, images, files[0] if files else ""), files))
+    paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
     return Part(document, split, ids, paths, split_of, image_of)
 
@@ -96,12 +96,12 @@ def _file_names(records: Json) -> list[str]:
     return names
 
 
-def _root(file: Path, split: str, images: str | Path | None, first: str) -> Path:
+def _root(file: Path, split: str, images: str | Path | None, files: list[str]) -> Path:
     """The folder that file names are relative to: train2014, images and the like, beside the annotations."""
     inside = [name for name in (file.stem.rpartition("_")[2], split) if name]
     if images is not None:
-        given = root_of(images, [], "")
-        return root_of(None, [*(given / name for name in inside), given], first)
+        given = root_of(images, [])
+        return root_of(None, [*(given / name for name in inside), given], files)
     home = file.parent.parent if file.parent.name == "annotations" else file.parent
     usual = [folder / name for folder in (home, home / "images") for name in inside]
-    return root_of(None, [*usual, home / "images", home / "data", home, file.parent], first)
+    return root_of(None, [*usual, home / "images", home / "data", home, file.parent], files)

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
 from trilabel.data.formats.cvat.file import Document
-from trilabel.data.image_paths import RootedPaths, locate, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of
 from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
@@ -114,11 +114,9 @@ def _images(
         if first.setdefault(name, picture) is not picture:
             raise document.fault(picture, f"image {name!r} stands here for the second time; remove one of them")
     usual = (document.file.parent / "images", document.file.parent)
-    for files in (names, inside):
-        root = root_of(images, usual, files[0])
-        if (root / files[0]).is_file():
-            break
-    else:
+    roots = [(root_of(images, usual, files), files) for files in (names, inside)]
+    root, files = max(roots, key=lambda pair: found_in(*pair))
+    if not found_in(root, files):
         files = ids
     paths, missing = locate(root, Names(files))
     return ids, paths, missing

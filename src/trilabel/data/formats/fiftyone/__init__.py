@@ -78,7 +78,7 @@ def _files_of_labels(
     """Ids and paths, from the list of files data.json or from the folder data; names have no extension."""
     folder, listing = Path(images or file.parent / "data"), file.parent / "data.json"
     if images is not None:
-        root_of(images, [folder], "")
+        root_of(images, [folder])
     if listing.is_file() and not (file.parent / "data").is_dir():
         files = Json.read(listing)
         for key in files.value:
@@ -104,4 +104,4 @@ def _files_of_samples(file: Path, names: list[str], images: str | Path | None) -
     names = [name.replace("\\", "/") for name in names]
     inside = names and all(name.startswith("data/") for name in names)
     ids = [name.removeprefix("data/") for name in names] if inside else names
-    return ids, RootedPaths(root_of(images, [file.parent / "data" if inside else file.parent], ""), ids)
+    return ids, RootedPaths(root_of(images, [file.parent / "data" if inside else file.parent]), ids)

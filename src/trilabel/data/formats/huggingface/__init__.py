@@ -57,7 +57,7 @@ def read(
     return assemble(
         path,
         ids=ids,
-        paths=RootedPaths(root_of(images, [table.root], names[0]), names),
+        paths=RootedPaths(root_of(images, [table.root]), names),
         classes=labels.classes,
         entries=labels.entries,
         absent_in=labels.absent_in,

@@ -53,7 +53,7 @@ def read(
     ids, numbers, counts = read_listed(path, MOST_CLASSES if names is None else len(names), source)
     if names is None:
         names = Names.numbered(int(numbers.max(initial=0)) + 1)
-    paths = RootedPaths(root_of(images, [path.parent, path.parent / "images"], ids[0]), ids)
+    paths = RootedPaths(root_of(images, [path.parent, path.parent / "images"], ids), ids)
     rows = np.repeat(np.arange(len(ids)), counts)
     labels = Labels.from_entries(rows, numbers, np.ones(len(rows), np.int8), names, ids)
     repeated = len(numbers) - labels.known

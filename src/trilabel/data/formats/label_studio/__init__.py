@@ -13,7 +13,7 @@ from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
 from trilabel.data.formats.label_studio.writing import write
 from trilabel.data.formats.source_files import Json, first_key
-from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, root_of
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -107,11 +107,8 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
         _UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
-    for form in (names, before) if len(set(before)) == len(names) else (names,):
-        root = root_of(images, usual, form[0])
-        if (root / form[0]).is_file():
-            return RootedPaths(root, form)
-    return RootedPaths(root_of(images, usual, names[0]), names)
+    forms = (names, before) if len(set(before)) == len(names) else (names,)
+    return RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
 
 
 def _classes(tasks: list[Task]) -> tuple[dict[Class, str], list[str]]:

@@ -44,7 +44,7 @@ def read(path: Path, *, images: str | Path | None = None, split: Literal["publis
     if len(names.factorise()[1]) < len(names):
         raise _repeated([file for file, _, _ in parts])
     classes, notes = _classes(path, found, parts)
-    root = root_of(images, [folder / name for folder in found.homes for name in nuswide_table.IMAGES], ids[0])
+    root = root_of(images, [folder / name for folder in found.homes for name in nuswide_table.IMAGES], ids)
     return assemble(
         path,
         ids=names,

@@ -59,7 +59,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
         raise TrilabelError(f"{file}: no row lists a concept; fetch it again")
     column = {name: number for number, name in enumerate(classes)}
     ids = Names(lines)
-    root = root_of(images, [file.parent, *(file.parent / name for name in IMAGES)], ids[0])
+    root = root_of(images, [file.parent, *(file.parent / name for name in IMAGES)], ids)
     return assemble(
         file,
         ids=ids,

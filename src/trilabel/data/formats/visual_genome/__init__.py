@@ -155,9 +155,9 @@ def _without_split(split: Mapping[str, str], ids: Sequence[str]) -> list[str]:
 
 def _paths(home: Path, images: str | Path | None, ids: Sequence[str]) -> Sequence[str]:
     """Where the images are: some in VG_100K, some in VG_100K_2, or all in one folder."""
-    bases = [home, home / "images", home.parent] if images is None else [root_of(images, [], "")]
+    bases = [home, home / "images", home.parent] if images is None else [root_of(images, [])]
     folders = [base / name for base in bases for name in ("VG_100K", "VG_100K_2") if (base / name).is_dir()]
     if len(folders) < 2:
-        return RootedPaths(root_of(None, folders or bases, ids[0]), ids)
+        return RootedPaths(root_of(None, folders or bases, ids), ids)
     in_second = set(os.listdir(folders[1]))  # noqa: PTH208 (a hundred thousand names, no need for paths of them)
     return [f"{folders[name in in_second]}/{name}" for name in ids]

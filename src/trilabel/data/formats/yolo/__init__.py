@@ -38,7 +38,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     """
     check_choice(path, "unlisted", unlisted, ("absent", "unknown"))
     layout = describe(path)
-    image_root = root_of(images, [layout.root], "")
+    image_root = root_of(images, [layout.root])
     notes = [f"classes with a box are present, others {unlisted}; images without a label file are unknown"]
     splits, more = _split_of_each(layout.root, image_root, layout.sources)
     ids = list(splits)
