@@ -139,8 +139,10 @@ def test_where_the_images_are(home, tmp_path):
     (home / "train2014").rename(elsewhere)
     paths = read(home, images=elsewhere).paths
     assert paths[0] == str(elsewhere / "COCO_train2014_000000057870.jpg")
-    (elsewhere / "train2014").mkdir()
-    (elsewhere / "train2014/COCO_train2014_000000057870.jpg").touch()
+    elsewhere.rename(tmp_path / "train2014")
+    elsewhere.mkdir()
+    (tmp_path / "train2014").rename(elsewhere / "train2014")
+    (elsewhere / "train2014/COCO_train2014_000000057870.jpg").unlink()  # of a partial download the first is missing
     assert read(home, images=elsewhere).paths[1] == str(elsewhere / "train2014/COCO_train2014_000000384029.jpg")
     assert refusal(home, images=home / "nowhere") == "ROOT/nowhere: no such folder of images"
     assert len(read(home)) == 5  # without any image there
@@ -670,3 +672,21 @@ def test_reading_takes_little_more_than_its_json(tmp_path):
     dataset = read(file)
     assert len(dataset.boxes.cls) == 20_000
     assert time.perf_counter() - parsed < 3 * (parsed - start) + 0.5
+
+
+def test_images_of_no_split_stay_in_none(tmp_path):
+    labels = Labels.from_signed([[1], [1]], ["cat"], ["a.jpg", "b.jpg"])
+    dataset = Dataset(labels.ids, ["a.jpg", "b.jpg"], labels, {"val": np.array([0])})
+    write(dataset, tmp_path / "my_train.json")
+    assert {name: rows.tolist() for name, rows in read(tmp_path / "my_train.json").splits.items()} == {"val": [0]}
+
+
+def test_files_of_another_kind_are_mentioned(home):
+    (home / "annotations/lvis_v1_train.json").write_text('{"images": [], "categories": [], "annotations": []}')
+    assert read(home).notes[-1] == "left out: lvis_v1_train.json; give the path of one of these to read it"
+
+
+def test_a_category_needs_a_name(home):
+    file = home / "annotations/instances_val2014.json"
+    file.write_text(file.read_text().replace('"dog"', '""'))
+    assert refusal(home).endswith("categories[1].name is empty; give the category a name")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trilabel as tl
 from tests.data.formats.layouts import csv_tags
 from tests.oracles import tables
 from trilabel.data.dataset import Dataset
@@ -443,7 +444,10 @@ def test_tags_in_one_cell(tmp_path):
         ('"a, b"', {}, ["a", "b"]),
         ("a b", {"separator": " "}, ["a", "b"]),
         ("a b", {}, ["a b"]),
-        ("\"['it\\'s', 'x, y']\"", {}, ["it\\'s", "x, y"]),
+        ("\"['it\\'s', 'x, y']\"", {}, ["it's", "x, y"]),
+        ('"[""na\\u00efve"", ""say \\""hi\\""""]"', {}, ["naïve", 'say "hi"']),
+        ("[0 2]", {}, ["0", "2"]),
+        ("\"[cat's, dog's]\"", {}, ["cat's", "dog's"]),
         ('"[""a;b"", ""c""]"', {}, ["a;b", "c"]),
         ("[1|2]", {}, ["1|2"]),
     ],
@@ -474,3 +478,23 @@ def test_a_header_that_pandas_counts_differently(tmp_path):
     with pytest.raises(TrilabelError) as caught:
         read(file)
     assert str(caught.value) == f"{file}, row 2: 7 cells, but the header has 4"
+
+
+def test_lists_in_a_column_called_label(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "image,label,split\na.jpg,\"['cat', 'dog']\",train\nb.jpg,[],train\nc.jpg,['dog'],val\n"
+    )
+    dataset = tl.data.read(tmp_path / "t.csv")
+    assert dataset.classes == ["cat", "dog"] and dataset.labels.to_signed().tolist() == [[1, 1], [0, 0], [0, 1]]
+    (tmp_path / "t.csv").write_text("image,label\na.jpg,[cat\nb.jpg,dog]\n")
+    assert read(tmp_path / "t.csv").classes == ["[cat", "dog]"]
+
+
+def test_a_table_without_header_is_not_misread(tmp_path):
+    (tmp_path / "t.csv").write_text("a.jpg,0,1\nb.jpg,1,0\n")
+    with pytest.raises(TrilabelError) as caught:
+        tl.data.read(tmp_path / "t.csv")
+    assert str(caught.value) == (
+        f"{tmp_path / 't.csv'}, row 1: 'a.jpg' is an image and no name of a column; write a header above it "
+        "(image, and the classes), or pass format='list' if these are numbers of classes"
+    )

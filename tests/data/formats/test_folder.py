@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import trilabel as tl
 from trilabel.data.formats.folder import detect, read
 from trilabel.errors import TrilabelError
 
@@ -53,3 +54,24 @@ def test_what_is_no_such_folder(tmp_path):
         read(tmp_path / "flat")
     with pytest.raises(TrilabelError, match="leave out images"):
         read(tmp_path / "good", images=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["labels.csv", "images/1.jpg"],
+        ["export.json", "cat/1.jpg"],
+        ["images/1.jpg", "labels/1.txt"],
+        ["JPEGImages/1.jpg", "Annotations/1.xml"],
+        ["train/1.jpg", "valid/2.jpg"],
+    ],
+)
+def test_folders_that_are_no_classes(tmp_path, files):
+    assert not detect(grow(tmp_path, *files))
+    assert len(read(tmp_path)) >= 1  # if told so
+
+
+def test_what_may_be_meant(tmp_path):
+    grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
+    with pytest.raises(TrilabelError, match=r"pass format; it holds labels.csv, old.csv: is it one of these\?$"):
+        tl.data.read(tmp_path)

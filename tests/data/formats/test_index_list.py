@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trilabel as tl
 from tests.data.formats import layouts
 from tests.data.formats.layouts import index_list as layout
 from trilabel.data.dataset import Boxes, Dataset
@@ -361,3 +362,9 @@ def test_what_is_not_written_at_all(tmp_path):
         == "ROOT/list.txt: nothing to write in 0 images × 1 classes"
     )
     assert [file.name for file in tmp_path.iterdir()] == ["classes.txt"]
+
+
+def test_few_classes_are_told_by_the_names_beside(tmp_path):
+    labels = Labels.from_signed([[1], [1], [0]], ["cat"], ["a.jpg", "b.jpg", "c.jpg"])
+    write(Dataset(labels.ids, [str(tmp_path / name) for name in labels.ids], labels), tmp_path / "list.csv")
+    assert tl.data.read(tmp_path / "list.csv").labels == labels

@@ -272,3 +272,11 @@ def test_tables_that_are_others(table):
         table.write_bytes(b"filepath,label,split_name\na.jpg,['x" + nasty + b"],train\n")
         detect(table)
         refusal(table)
+
+
+def test_other_tables_of_tags_are_left_to_others(tmp_path):
+    table = tmp_path / "tags.csv"
+    table.write_text("image,label,split\na.jpg,['cat'],train\nb.jpg,['dog'],val\n")
+    assert not detect(table)
+    table.write_text(",filepath,label,split_name\n0,a.jpg,['cat'],train\n1,b.jpg,['dog'],val\n")
+    assert detect(table) and read(table).ids == ["a.jpg", "b.jpg"]

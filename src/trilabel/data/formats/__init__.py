@@ -89,7 +89,11 @@ def format_of(path: Path, format: str | None) -> str:
     for name, reader in FORMATS.items():
         if reader.detect(path):
             return name
-    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format")
+    inside = folder.files_with_labels(path) if path.is_dir() else []
+    hint = (
+        f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: is it one of these?" if inside else ""
+    )
+    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format{hint}")
 
 
 def describe_formats() -> dict[str, dict[str, Any]]:

@@ -11,11 +11,22 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
 RULE = "images have the class of their folder; every other class is unknown"
+_LABEL_FILES = (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".trilabel")
+_NO_CLASSES = {"images", "image", "img", "imgs", "photos", "pictures", "jpegimages", "data", "labels", "annotations"}
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a folder with sub-folders that hold images."""
-    return path.is_dir() and any("/" in name for name in walk(path))
+    """Whether this is a folder with sub-folders that hold images, and nothing says that these are not classes."""
+    if not path.is_dir() or files_with_labels(path):
+        return False
+    inside = [name.split("/") for name in walk(path) if "/" in name]
+    no_classes = all(len(parts) == 2 and (parts[0].lower() in _NO_CLASSES | set(SPLIT_NAMES)) for parts in inside)
+    return bool(inside) and not no_classes
+
+
+def files_with_labels(path: Path) -> list[str]:
+    """Files in this folder that may say more about images than the names of folders do."""
+    return sorted(file.name for file in path.iterdir() if file.suffix.lower() in _LABEL_FILES and file.is_file())
 
 
 def read(path: Path, *, images: str | Path | None = None) -> Dataset:

@@ -25,6 +25,7 @@ def annotation_files(path: Path) -> list[Path]:
 
 def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path], list[str]]:
     """The files to read, one a split, and notes on what was left out."""
+    others: list[Path] = []
     if path.is_file():
         found = [path]
     else:
@@ -33,6 +34,9 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
         if not found:
             only = f", only {_names(there)}" if there else " (such as annotations/instances_train2014.json)"
             raise TrilabelError(f"{path}: no COCO file of {labels} here{only}; name the file, or choose other labels")
+        others = [
+            file for file in there if file not in found and not file.name.startswith((*_OTHER_LABELS, "instances_"))
+        ]
     if year is not None:
         of_year = [file for file in found if _year(file) == str(year)]
         if not of_year:
@@ -41,7 +45,10 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
     years = sorted({_year(file) for file in found})
     if len(years) > 1 and all(years):
         raise TrilabelError(f"{path}: holds {labels} of {', '.join(years)}; choose one with year")
-    return _one_a_split(path, found)
+    chosen, notes = _one_a_split(path, found)
+    if others:
+        notes.append(f"left out: {_names(others)}; give the path of one of these to read it")
+    return chosen, notes
 
 
 def split_of_file(file: Path) -> str:

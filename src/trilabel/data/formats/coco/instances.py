@@ -38,6 +38,8 @@ class Instances:
         categories = document.item("categories")
         place = positions(categories, "id", int)
         names = categories.column("name", str)
+        if "" in names:
+            raise categories.fault("is empty; give the category a name", names.index(""), "name")
         order = sorted(place)
         column = {number: index for index, number in enumerate(order)}
         columns = lookup(annotations, "category_id", int, column, "categories")

@@ -46,7 +46,8 @@ def open_part(file: Path, images: str | Path | None) -> Part:
     if (twice := _first_repeat(ids)) is not None:
         raise records.fault(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
     split = split_of_file(file)
-    split_of = [own or split for own in optional(records, "split")]
+    own = zip(optional(records, "split"), records.value, strict=True)
+    split_of = [name if "split" in record else split for name, record in own]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
     paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")

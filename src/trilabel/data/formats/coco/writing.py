@@ -60,7 +60,7 @@ def _images(dataset: Dataset, folder: Path, sizes: _Sizes, splits: Sequence[str]
             record["trilabel_id"] = name
         if row in sizes:
             record["width"], record["height"] = sizes[row]
-        if splits[row]:
+        if dataset.splits:
             record["split"] = splits[row]
         if not plain:
             known = slice(ends[row], ends[row + 1])

@@ -6,7 +6,8 @@ Pandas reads a table in pieces, as text, and NumPy finds out *whether* something
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,6 +64,8 @@ def read(
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     delimiter = delimiter or DELIMITERS.get(suffix(path), ",")
     table = understand(path, delimiter, read_header(path, delimiter), layout, ignore)
+    if layout == "auto" and table.label >= 0 and table.value < 0 and _has_lists(table):
+        table = replace(table, tags=table.label, label=-1)
     cells = _Cells(_SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else _SIGNS)
     labels, files, splits = _read_table(table, cells, separator if table.tags >= 0 else conflict)
     if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
@@ -73,6 +76,12 @@ def read(
     paths, missing = locate(images or path.parent, labels.ids if files is None else files)
     notes = _notes(table, values == "signed", len(labels) - sum(map(len, splits.values())), missing, paths.root)
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
+
+
+def _has_lists(table: Table) -> bool:
+    """Whether the cells of the labels are lists, such as ["cat", "dog"]."""
+    cells = [row[table.label].strip() for _, row in islice(table.rows(), 20) if len(row) == len(table.header)]
+    return any(cells) and all(cell.startswith("[") and cell.endswith("]") for cell in cells if cell)
 
 
 def _notes(table: Table, signed: bool, in_no_split: int, missing: int, root: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from trilabel.console import progress
+from trilabel.data.image_paths import is_image
 from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
@@ -170,6 +171,11 @@ def understand(
     def position(*wanted: str) -> int:
         return next((names.index(name) for name in wanted if name in names), -1)
 
+    if is_image(header[0]):
+        raise TrilabelError(
+            f"{path}, row 1: {header[0]!r} is an image and no name of a column; write a header above it (image, and "
+            "the classes), or pass format='list' if these are numbers of classes"
+        )
     image, label, value, split = (position(*some) for some in (_IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)

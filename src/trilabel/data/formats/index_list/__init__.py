@@ -23,7 +23,10 @@ _START = 1 << 16  # bytes that tell whether it is a list
 
 
 def detect(path: Path) -> bool:
-    """Whether the first lines are image files with whole numbers, and these cannot be 0 and 1 of a table."""
+    """Whether the first lines are image files with whole numbers, and these cannot be 0 and 1 of a table.
+
+    Names of classes beside it say so, too: they are what `write` leaves there.
+    """
     if path.suffix.lower() not in (".txt", ".csv", ".tsv", ".lst") or not path.is_file():
         return False
     try:
@@ -36,7 +39,7 @@ def detect(path: Path) -> bool:
     numbers = [number_of(cell) for row in rows for cell in row[1:]]
     if not numbers or None in numbers or not all(is_image(row[0]) for row in rows):
         return False
-    return max(number or 0 for number in numbers) > 1 or len(set(map(len, rows))) > 1
+    return max(number or 0 for number in numbers) > 1 or len(set(map(len, rows))) > 1 or _class_file(path) is not None
 
 
 def read(

@@ -16,7 +16,7 @@ IMAGES = ("Flickr", "images", "image")  # folders that images lie in
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a table with a list in the column of labels."""
+    """Whether this is a table with a list in the column of labels, and is called like NUS-WIDE's or has its columns."""
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
     try:
@@ -24,6 +24,8 @@ def detect(path: Path) -> bool:
     except TrilabelError:
         return False
     columns = _columns(rows[0]) if len(rows) == 2 else None
+    if not path.name.lower().startswith("nus") and (not rows or "split_name" not in rows[0]):
+        return False  # other tables of tags say nothing about what they do not list
     return columns is not None and len(rows[1]) > columns[0] and rows[1][columns[0]].startswith("[")
 
 
@@ -36,7 +38,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
     """Reads the table: listed concepts are present, all others absent."""
     rows = read_rows(file, ",")
     header = next(rows, (1, []))[1]
-    columns = _columns(header)
+    columns, first = _columns(header), 0 if header and header[0].strip() else 1  # pandas numbers rows in front
     if columns is None:
         raise TrilabelError(f"{file}: found the columns {header[:8]}; the table has a file, label and split_name")
     lists, lines = _Lists(), dict[str, int]()
@@ -45,7 +47,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
         where = f"{file}, row {line}:"
         if len(cells) != len(header):
             raise TrilabelError(f"{where} {len(cells)} cells, but the header has {len(header)}")
-        name, text = slashes(cells[0].strip()), cells[columns[0]]
+        name, text = slashes(cells[first].strip()), cells[columns[0]]
         if not name or lines.setdefault(name, line) != line:
             again = f"image {name!r} stands in row {lines.get(name)} already; remove one of them"
             raise TrilabelError(f"{where} {again if name else 'the image has no name'}")

@@ -15,12 +15,14 @@ from trilabel.errors import TrilabelError
 
 LEFT_OUT = -1  # the column of a class that is not asked for
 _SPLITS = ("train", "validation", "val", "test")
+_MOST_FOLDERS = 50  # of a release; with more it is something else, and looking into all of them is slow
 _RELEASES = ("oidv7-", "oidv6-", "")
 
 
 def _folders(path: Path) -> Iterator[Path]:
     """The folders that releases and download tools put files into; folders of images are not listed."""
-    inside = [path, *sorted(folder for folder in path.iterdir() if folder.is_dir())]
+    folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
+    inside = [path, *(folders if len(folders) <= _MOST_FOLDERS else ())]
     for folder, name in product(inside, ("", "metadata", "annotations", "labels", *_SPLITS)):
         if (folder / name).is_dir():
             yield folder / name
