@@ -507,8 +507,8 @@ def test_damaged_records(tmp_path, changes, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", ", line 1: damaged JSON (Expecting value)"),
-        (b'{"images": [\n{"id"', ", line 2: damaged JSON (Expecting ':' delimiter)"),
+        (b"", ", line 1: the file is empty; export or copy it again"),
+        (b'{"images": [\n{"id"', ", line 2: damaged JSON: cut short after 18 characters; export or copy it again"),
         (b"[]", ", line 1: the document is [], not an object"),
         (b'{"annotations": []}', ", line 1: images is missing"),
         (b'{"images": []}', ", line 1: annotations is missing"),

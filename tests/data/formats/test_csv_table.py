@@ -498,3 +498,16 @@ def test_a_table_without_header_is_not_misread(tmp_path):
         f"{tmp_path / 't.csv'}, row 1: 'a.jpg' is an image and no name of a column; write a header above it "
         "(image, and the classes), or pass format='list' if these are numbers of classes"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,cat,dog\na.jpg,1,0,1\nb.jpg,1\nc.jpg,0,1\n",
+        "image,label,value,note\na.jpg,cat,1,x\nb.jpg,cat,0,junk,y\nd.jpg,cat,1\n",
+    ],
+)
+def test_a_row_too_long_and_one_too_short_do_not_make_up_for_each_other(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(TrilabelError, match=r"row \d: \d cells, but the header has \d"):
+        read(tmp_path / "t.csv")

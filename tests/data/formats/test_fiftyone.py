@@ -148,7 +148,10 @@ def test_damaged_targets(tmp_path, target, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"classes": [', "ROOT/labels.json, line 1: damaged JSON (Expecting value)"),
+        (
+            '{"classes": [',
+            "ROOT/labels.json, line 1: damaged JSON: cut short after 13 characters; export or copy it again",
+        ),
         ({"classes": ["a"]}, "ROOT/labels.json, line 1: labels is missing"),
         ({"classes": ["a"], "labels": []}, "ROOT/labels.json, line 5: labels is [], not an object"),
         ({"classes": "a", "labels": {}}, 'ROOT/labels.json, line 2: classes is "a", not a list'),
@@ -267,7 +270,7 @@ def test_other_mistakes(classified, quickstart, tmp_path):
     assert refusal(tmp_path) == "ROOT: no labels.json or samples.json of FiftyOne in this folder"
     assert refusal(classified, field="x") == "ROOT: field='x': labels.json has no fields; leave it out"
     dump(quickstart, "metadata.json", "{")
-    assert refusal(quickstart).startswith("ROOT/metadata.json, line 1: damaged JSON (")
+    assert refusal(quickstart).startswith("ROOT/metadata.json, line 1: damaged JSON: cut short")
     dump(tmp_path / "twice", "samples.json", {"samples": [GOOD, GOOD]})
     assert refusal(tmp_path / "twice") == "ROOT: image '1.jpg' stands twice, at positions 0 and 1; rename or remove one"
 

@@ -20,6 +20,7 @@ from trilabel.data.formats import native
 from trilabel.data.image_paths import RootedPaths
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.names import Names
 
 
 def same(one: Dataset, two: Dataset) -> bool:
@@ -117,9 +118,13 @@ def test_damage_is_told(tmp_path):
     assert refusal(path) == "FILE: is of format version 7, this trilabel reads 1; upgrade it"
     path.write_bytes(content.replace(b'\\"images\\": 4', b'\\"images\\": 5'))
     assert refusal(path) == "FILE: damaged: the header is not what was written; make it again"
-    for junk in (b"", b"PK", b"\xff" * 100, (5).to_bytes(8, "little") + b"[[[[["):
+    path.write_bytes(content + b"more")
+    assert refusal(path) == f"FILE: has {size + 4:,} of {size:,} bytes: cut short or added to; make it again"
+    for junk in (b"PK", b"\xff" * 100, (5).to_bytes(8, "little") + b"[[[[[", content[:100]):
         path.write_bytes(junk)
-        assert refusal(path).startswith("FILE: not a trilabel file (")
+        assert refusal(path) == "FILE: not a trilabel file, or cut short; make it again"
+    path.write_bytes(b"")
+    assert refusal(path) == "FILE: empty; make it again"
 
 
 def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
@@ -128,6 +133,29 @@ def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
     monkeypatch.setattr(native, "_ALWAYS_CHECKED", 0)
     assert len(native.read(path)) == 4
     assert "damaged" in refusal(path, verify=True)
+    ends = load_file(layout.write(tmp_path))["row_ends"].tobytes()
+    path.write_bytes(path.read_bytes().replace(ends, bytes(len(ends))))
+    assert refusal(path) == "FILE: damaged: the bytes of 'row_ends' are not what was written; make it again"
+
+
+def test_parts_of_other_data_sets(tmp_path):
+    """Labels with unsorted columns, and names that are a part of a longer buffer."""
+    whole = layout.dataset(tmp_path).labels
+    csr = whole.csr.copy()
+    csr.indices[:2], csr.data[:2] = csr.indices[:2][::-1].copy(), csr.data[:2][::-1].copy()
+    csr.has_sorted_indices = csr.has_canonical_format = False
+    ids = Names.from_buffer(Names(["none", *whole.ids]).buffer, Names(["none", *whole.ids]).offsets[1:])
+    labels = Labels(csr, whole.classes, ids)
+    native.write(Dataset(ids, RootedPaths(tmp_path, ids), labels), tmp_path / "part.trilabel")
+    assert read(tmp_path / "part.trilabel").labels == whole
+    assert read(tmp_path / "part.trilabel").labels.csr.indices[:2].tolist() == [0, 1]
+
+
+def test_a_link_to_the_file(tmp_path):
+    (tmp_path / "real/photos").mkdir(parents=True)
+    layout.write(tmp_path / "real")
+    (tmp_path / "link.trilabel").symlink_to(tmp_path / "real/labels.trilabel")
+    assert read(tmp_path / "link.trilabel").paths[0] == str(tmp_path / "real/photos/1.jpg")
 
 
 def test_pictures_without_files_are_refused(tmp_path, small_scenes):

@@ -184,3 +184,19 @@ def test_mistaken_options_and_missing_files(release):
     )
     assert not openimages.detect(release / "train") and not openimages.detect(release / HUMAN)
     assert refusal(release / "train") == "ROOT: no label file such as train-annotations-human-imagelabels.csv here"
+
+
+def test_what_people_disagreed_about_is_not_for_the_machine(release):
+    damage(release, HUMAN, "/m/0bt9lr,0\n", "/m/0bt9lr,0\n00002a7de1e7ea3c,verification,/m/0bt9lr,1\n")
+    machine = release / "train-annotations-machine-imagelabels.csv"
+    machine.write_text(machine.read_text() + "00002a7de1e7ea3c,machine,/m/0bt9lr,0.9\n")
+    for options in ({}, {"machine": 0.5}):
+        dataset = read(release, **options)
+        row = dataset.labels[[list(dataset.ids).index("00002a7de1e7ea3c")], ["Dog, domestic"]]
+        assert row.to_signed().tolist() == [[0]]  # two of three say present, and that is not what decides
+
+
+def test_a_later_release_goes_first(release):
+    (release / f"oidv7-{HUMAN}").write_text(f"{layout.HEADER}seven,verification,/m/02wbm,1\n")
+    (release / f"oidv6-{HUMAN}").write_text(f"{layout.HEADER}six,verification,/m/02wbm,1\n")
+    assert read(release).ids[0] == "seven"

@@ -69,6 +69,10 @@ def test_mistakes_are_pointed_at(file, action, message):
     assert refusal(lambda: action(Json.read(file)), file) == message
 
 
+def test_nothing_inside_a_plain_value():
+    assert source_files._line('\n{"a": "xyz"}', ("a", "b")) == 2 and source_files._line("\n5", ("a",)) == 2
+
+
 def test_true_is_no_number(file):
     file.write_text('{"id": true, "share": false}')
     assert refusal(lambda: Json.read(file).get("id", int), file) == "FILE, line 1: id is true, not a whole number"
@@ -78,8 +82,10 @@ def test_true_is_no_number(file):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "FILE, line 1: damaged JSON (Expecting value)"),
-        (b'{"a": 1,\n "b" 2}', "FILE, line 2: damaged JSON (Expecting ':' delimiter)"),
+        (b" \n", "FILE, line 1: the file is empty; export or copy it again"),
+        (b'{"a": 1,\n "b" 2}', "FILE, line 2, column 6: damaged JSON (Expecting ':' delimiter)"),
+        (b'{"a": 1,\n "b', "FILE, line 2: damaged JSON: cut short after 12 characters; export or copy it again"),
+        (b'[{"a": 1},\n', "FILE, line 2: damaged JSON: cut short after 11 characters; export or copy it again"),
         (b'{"a":\n\n "x\xff"}', "FILE, line 3: not UTF-8 text; save it as UTF-8"),
         (b"[1]", "FILE, line 1: the document is [1], not an object"),
         (b"[" * 100_000, "FILE: damaged JSON (maximum recursion depth exceeded"),

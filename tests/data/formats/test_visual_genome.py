@@ -125,7 +125,7 @@ def test_lists_in_a_folder_of_their_own(home):
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        (INDEX, b"", f"{INDEX}, line 1: damaged JSON (Expecting value)"),
+        (INDEX, b"", f"{INDEX}, line 1: the file is empty; export or copy it again"),
         (INDEX, b"{}", f"{INDEX}, line 1: the document is empty, so there is nothing to read"),
         (INDEX, b"[1]", f"{INDEX}, line 1: the document is [1], not an object"),
         (INDEX, b'{"2.jpg": [3]}', "train_list_500.txt, line 1: image '2416218.jpg' is not in " + INDEX),

@@ -146,7 +146,15 @@ def _parse(file: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise TrilabelError(f"{file}, line {error.lineno}: damaged JSON ({error.msg})") from None
+        if not text.strip():
+            raise TrilabelError(f"{file}, line 1: the file is empty; export or copy it again") from None
+        if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
+            raise TrilabelError(
+                f"{file}, line {error.lineno}: damaged JSON: cut short after {len(text):,} characters; export or copy "
+                "it again"
+            ) from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise TrilabelError(f"{file}, {place}: damaged JSON ({error.msg})") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits; ten thousand brackets
         raise TrilabelError(f"{file}: damaged JSON ({str(error).splitlines()[0]})") from None
     finally:
@@ -167,6 +175,8 @@ def _line(text: str, path: tuple[str | int, ...]) -> int:
     """The line in which the value at `path` stands; of one that is missing, that of the value it is missing from."""
     decoder, here = json.JSONDecoder(), _skip(text, 0)
     for part in path:
+        if text[here : here + 1] not in ("{", "["):
+            break
         found, next_ = -1, here + 1
         for number in range(len(text)):
             next_ = _skip(text, next_)

@@ -55,10 +55,7 @@ class Table:
         Names of images are read as cells of `name_size` bytes, because millions of Python strings would take most of
         the time; a name that fills its cell may have been cut off and raises NameTooLong.
         """
-        if next(self.rows(), None) is None:  # pandas cannot choose among columns of nothing
-            return
         width = len(self.header)
-        used = sorted({self.image, self.file, self.split, self.label, self.value, self.tags, *self.classes} - {-1})
         # Category columns would save a step later, but pandas ≥ 3.1 makes numbers of texts such as "007".
         dtypes = dict.fromkeys(range(width), object) | {self.image: f"S{name_size}"}
         with (
@@ -68,7 +65,6 @@ class Table:
                 sep=self.delimiter,
                 header=0,
                 names=list(range(width)),
-                usecols=used,
                 dtype=dtypes,
                 na_filter=False,
                 low_memory=False,

@@ -1,7 +1,7 @@
 """Open Images V3 to V7: labels verified by people, and on request those of a machine, for millions of images."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from trilabel.names import Names
 RULE = "verified with confidence 1: present, with 0: absent; everything else is unknown"
 _NO_LABEL = 2  # stands for a confidence that is none
 _Sign = Callable[[str], int]
+_Source = tuple[str, Path, _Sign]  # split, file, what a confidence says
 _Splits = dict[str, NDArray[np.int64]]
 
 
@@ -47,12 +48,13 @@ def read(
     if machine is not None and not 0 < machine <= 1:
         raise TrilabelError(f"{path}: machine={machine}: a confidence lies above 0 and goes up to 1")
     wanted = Classes(path, classes)
-    labels, splits = _read(path, "human", wanted, _verified)
+    sources = [(split, file, _verified) for split, file in _files(path, "human", classes).items()]
     notes = [RULE, "labels verified both ways are unknown"]
     if machine is not None:
-        more = _read(path, "machine", wanted, partial(_given, machine))
-        labels, splits = _merged((labels, splits), more)
+        given = partial(_given, machine)
+        sources += [(split, file, given) for split, file in _files(path, "machine", classes).items()]
         notes.append(f"labels that a machine gave confidence {machine:g} or more and nobody verified are present")
+    labels, splits = _read(path, sources, wanted)
     if classes == "all":
         labels = _of_classes_that_occur(labels)
     paths, missing = locate(images or path, labels.ids)
@@ -77,24 +79,30 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def _read(path: Path, kind: Literal["human", "machine"], wanted: Classes, sign: _Sign) -> tuple[Labels, _Splits]:
-    """The labels of all splits; an image belongs to the split of the file that it stands in."""
-    files = label_files(path, kind, boxable=wanted.kind == "boxable")
+def _files(path: Path, kind: Literal["human", "machine"], classes: str) -> dict[str, Path]:
+    files = label_files(path, kind, boxable=classes == "boxable")
     if not files:
         raise TrilabelError(f"{path}: no label file such as train-annotations-{kind}-imagelabels.csv here")
+    return files
+
+
+def _read(path: Path, sources: Sequence[_Source], wanted: Classes) -> tuple[Labels, _Splits]:
+    """The labels of all files, those verified by people first; an image is in the split of the files it stands in."""
     parts: list[Names] = []
     rows, columns, values, split_of = [], [], [], []
-    added = 0
-    for number, file in enumerate(files.values()):
-        for names, column, value in _pieces(_table(file), wanted, sign):
-            codes, some = names.distinct()
+    names = list(dict.fromkeys(split for split, _, _ in sources))
+    added = verified = 0
+    for split, file, sign in sources:
+        for images, column, value in _pieces(_table(file), wanted, sign):
+            codes, some = images.distinct()
             known = np.flatnonzero((value != 0) & (column != LEFT_OUT))
             rows.append((codes[known] + added).astype(np.int32))
             columns.append(column[known])
             values.append(value[known])
             parts.append(some)
-            split_of.append(np.full(len(some), number, np.int8))
+            split_of.append(np.full(len(some), names.index(split), np.int8))
             added += len(some)
+            verified += len(known) if sign is _verified else 0
     joined = Names.join(parts)
     parts.clear()  # nine million names need not be in memory twice
     codes, ids = joined.distinct()
@@ -102,31 +110,29 @@ def _read(path: Path, kind: Literal["human", "machine"], wanted: Classes, sign: 
     rows.clear()
     entries = row, np.concatenate(columns), np.concatenate(values)
     columns.clear()
+    if verified < len(row):
+        entries = _without_those_verified(*entries, verified)
     labels = Labels.from_entries(*entries, wanted.names(), ids, "unknown")
-    return labels, _splits(path, files, np.concatenate(split_of), codes, ids)
+    return labels, _splits(path, names, np.concatenate(split_of), codes, ids)
 
 
-def _splits(path: Path, files: dict[str, Path], of: NDArray[np.int8], codes: NDArray[np.int64], ids: Names) -> _Splits:
+def _without_those_verified(
+    row: NDArray[np.int32], column: NDArray[np.int32], value: NDArray[np.int8], verified: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
+    """The entries without a machine's about labels that people looked at, also where these did not agree."""
+    key = row.astype(np.int64) * (int(column.max(initial=0)) + 1) + column
+    kept = np.concatenate([np.arange(verified), verified + np.flatnonzero(~np.isin(key[verified:], key[:verified]))])
+    return row[kept], column[kept], value[kept]
+
+
+def _splits(path: Path, names: list[str], of: NDArray[np.int8], codes: NDArray[np.int64], ids: Names) -> _Splits:
     """Rows of each split, once every image was seen to be in one only."""
     split = np.empty(len(ids), np.int8)
     split[codes] = of
-    names = list(files)
     for twice in np.flatnonzero(split[codes] != of)[:1]:
         both = f"{names[of[twice]]!r} and {names[split[codes[twice]]]!r}"
         raise TrilabelError(f"{path}: image {ids[int(codes[twice])]!r} is in splits {both}; remove it from one of them")
     return {name: np.flatnonzero(split == number) for number, name in enumerate(names)}
-
-
-def _merged(verified: tuple[Labels, _Splits], given: tuple[Labels, _Splits]) -> tuple[Labels, _Splits]:
-    """Both together, with what was verified going first."""
-    merged = verified[0].merge(given[0], conflict="first")
-    of = np.full(len(merged), -1, np.int8)
-    names = list(dict.fromkeys((*verified[1], *given[1])))
-    for labels, splits in (given, verified):
-        place = merged.ids.positions(labels.ids)
-        for name, rows in splits.items():
-            of[place[rows]] = names.index(name)
-    return merged, {name: np.flatnonzero(of == number) for number, name in enumerate(names)}
 
 
 def _of_classes_that_occur(labels: Labels) -> Labels:
