@@ -1,5 +1,9 @@
 """The command line on data: formats, convert, merge, inspect, and training from what was converted."""
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +33,7 @@ def test_converting_there_and_back(photos: Path, capsys: Any) -> None:
     one = photos / "one.csv"
     for out, more in (("one.trilabel", []), ("long.tsv", ["--layout", "long"]), ("one.json", ["--to", "coco"])):
         told = result(capsys, "data", "convert", one, "--out", photos / out, *more)
-        assert told == {"out": str(photos / out), "images": 2, "classes": 2, "known": 4}
+        assert told == {"out": str(photos / out), "images": 2, "classes": 2, "known": 4, "not_written": []}
         after = read(photos / out)
         assert after.labels.to_signed().tolist() == [[1, -1], [-1, 1]] and list(after.splits) == ["train"]
         assert [Path(path).resolve() for path in after.paths] == [photos / "photos/a.png", photos / "photos/b.png"]
@@ -131,7 +135,7 @@ def test_splits_by_number(photos: Path, capsys: Any) -> None:
     assert result(capsys, "data", "inspect", photos / "t.csv", "--splits", "test=4", "val=0.1")["splits"] == {
         "train": 5, "test": 4, "val": 1,
     }  # fmt: skip
-    assert "10 for split 'test'" in complaint(capsys, "data", "inspect", photos / "t.csv", "--splits", "test=10")
+    assert "10 images for split 'test'" in complaint(capsys, "data", "inspect", photos / "t.csv", "--splits", "test=10")
 
 
 def test_formats_are_listed(capsys: Any) -> None:
@@ -158,3 +162,61 @@ def test_training_from_what_was_converted(project: Path, tmp_path: Path, monkeyp
     assert result(capsys, "evaluate", "a", "--split", "test") == result(capsys, "evaluate", "b", "--split", "test")
     assert result(capsys, "train", "--resume", "b", "--epochs", "3")["epochs"] == 3
     assert RunFolder(tmp_path / "b").read()["source"]["read"] == ["verify=true"]
+
+
+def test_words_that_happen_to_be_files_stay_words(project: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    work = tmp_path / "x=y"
+    (work / "csv").mkdir(parents=True)
+    header, first, *_ = (project / "labels.csv").read_text().split("\n")
+    cls, image = header.split(",")[1], first.split(",")[0]
+    (work / cls).mkdir()
+    (work / "labels.csv").write_bytes((project / "labels.csv").read_bytes())
+    (work / "val.txt").write_text(f"{image}\n")
+    monkeypatch.chdir(work)
+    chosen = ["--format", "csv", "--images", project / "photos", "--splits", "val=val.txt", "--read", f"ignore={cls}"]
+    assert call("train", "labels.csv", *chosen, "--out", tmp_path / "run", *QUICK) == 0
+    source = RunFolder(tmp_path / "run").read()["source"]
+    assert source["data"] == str(work / "labels.csv") and source["format"] == "csv"
+    assert source["splits"] == [f"val={work / 'val.txt'}"] and source["read"] == [f"ignore={cls}"]
+    monkeypatch.chdir(tmp_path)
+    assert call("evaluate", "run", "--split", "val") == 0
+    assert "say it once" in complaint(
+        capsys, "data", "inspect", work / "labels.csv", "--values", "binary", "--read", "values=signed", code=2
+    )
+
+
+def test_what_cannot_be_written_is_refused_before_reading(photos: Path, capsys: Any) -> None:
+    (photos / "one.csv").write_text("image,cat\na.png,maybe\n")  # reading would say so
+    (photos / "folder").mkdir()
+    for arguments, message in (
+        (["--out", photos / "x.json"], "which format?"),
+        (["--out", photos / "x.trilabel.gz"], "which format?"),
+        (["--out", photos / "x", "--to", "nope"], "no format to write named 'nope'"),
+        (["--out", photos / "x.trilabel", "--layout", "long"], "no option 'layout'"),
+        (
+            ["--out", photos / "folder", "--to", "native", "--overwrite"],
+            "folder: this is a folder; name a file to write",
+        ),
+    ):
+        assert message in complaint(capsys, "data", "convert", photos / "one.csv", *arguments)
+
+
+def test_lists_may_be_complete(photos: Path, capsys: Any) -> None:
+    (photos / "tags.csv").write_text("image,tags\nphotos/a.png,cat\nphotos/b.png,dog\n")
+    assert call("data", "inspect", photos / "tags.csv") == 0
+    assert "if what is not listed is absent, say --read unlisted=absent" in capsys.readouterr().err
+    assert result(capsys, "data", "inspect", photos / "tags.csv", "--read", "unlisted=absent")["absents"] == 2
+    assert "say --read" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_ended_while_writing_leaves_nothing(photos: Path, number: int) -> None:
+    rows = "".join(f"{i}.png,{','.join('01'[(i * j) % 2] for j in range(60))}\n" for i in range(20_000))
+    (photos / "big.csv").write_text("image," + ",".join(f"c{j}" for j in range(60)) + "\n" + rows)
+    out = photos / "out"
+    command = ["data", "convert", photos / "big.csv", "--layout", "long", "--out", out / "long.csv"]
+    writer = subprocess.Popen([sys.executable, "-m", "trilabel.cli", *map(str, command)], stderr=subprocess.DEVNULL)
+    while not (out.is_dir() and any(out.iterdir())) and writer.poll() is None:
+        time.sleep(0.01)
+    writer.send_signal(number)
+    assert writer.wait() == 128 + number and not list(out.iterdir())

@@ -21,6 +21,7 @@ from trilabel.commands.train import Demo, Train
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
+from trilabel.signals import ending_tidily
 
 
 class Command(Protocol):
@@ -121,7 +122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(__version__)
         return 0
     try:
-        parse(*find_command(arguments))()
+        with ending_tidily():
+            parse(*find_command(arguments))()
     except UsageError as error:
         print(f"trilabel: {error}", file=sys.stderr)
         return 2

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_MOST_NAMES = 150  # all recipes, but not all classes of Open Images
+
 
 class TrilabelError(ValueError):
     """A one-line message for the person at the keyboard: what is wrong, where, and what to do.
@@ -16,4 +18,5 @@ def no_such(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
     known = list(names)
     near = get_close_matches(name, known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
-    return TrilabelError(f"no {kind} named {name!r}; there are: {', '.join(known)}{meant}")
+    shown = ", ".join(known[:_MOST_NAMES]) + (f", … ({len(known):,} in all)" if len(known) > _MOST_NAMES else "")
+    return TrilabelError(f"no {kind} named {name!r}; there are: {shown}{meant}")

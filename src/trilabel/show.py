@@ -121,5 +121,12 @@ def print_merge(out: str, found: Mapping[str, Any]) -> None:
             f"{found['images_in_different_splits']:,} images are in different splits of different sets: "
             "they are kept out of train"
         )
+    if not found["images_in_several_sets"]:
+        print("hint: no image is in several sets; --same id and --same content look for them by other means")
+    for one in found["classes_joined_of_some"][:_MOST_SHOWN]:
+        print(
+            f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where it says that "
+            f"{' and '.join(map(repr, one['has']))} is absent, {one['class']!r} is absent"
+        )
     for names in found["classes_with_similar_names"][:_MOST_SHOWN]:
         print(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")

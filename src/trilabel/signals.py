@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop at the next good moment."""
+"""Being asked to stop: at the next good moment while training, at once but tidily otherwise."""
 
 import multiprocessing
 import os
@@ -49,3 +49,26 @@ def stop_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def ending_tidily() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the process as an exit would, so that half-written files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}
+    # A signal that was ignored before, as under nohup, stays ignored.
+    caught = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in caught:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, before[number])

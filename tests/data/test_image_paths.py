@@ -40,7 +40,7 @@ def test_finds_images_sorted_without_hidden_ones(tmp_path):
 
 
 def test_says_where_no_images_are(tmp_path):
-    with pytest.raises(TrilabelError, match="nowhere: no such folder of images"):
+    with pytest.raises(TrilabelError, match="nowhere: no such image or folder"):
         find_images(tmp_path / "nowhere")
     with pytest.raises(TrilabelError, match="no image in this folder"):
         find_images(grow(tmp_path, "a.txt"))

@@ -192,3 +192,24 @@ def test_mistaken_merges():
 def test_pictures_without_files_cannot_be_merged(small_scenes):
     with pytest.raises(TrilabelError, match="b: its images were drawn in memory"):
         merge({"a": CATS, "b": small_scenes})
+
+
+def test_a_class_joined_of_classes_that_a_set_has_only_some_of_is_pointed_out():
+    one, two = dataset([[1, -1]], ["car", "truck"], ["/1"]), dataset([[-1]], ["car"], ["/2"])
+    merged, report = merge({"a": one, "b": two}, classes={"": {"car": "vehicle", "truck": "vehicle"}})
+    assert merged.labels.to_signed().tolist() == [[1], [-1]]
+    assert report["classes_joined_of_some"] == [{"set": "b", "class": "vehicle", "has": ["car"], "lacks": ["truck"]}]
+    with pytest.raises(TrilabelError, match="no class is left"):
+        merge({"a": one, "b": two}, classes={"": {"car": "", "truck": ""}})
+
+
+def test_what_has_no_file_goes_by_its_path(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path)
+    one = dataset([[1], [1]], ["cat"], [str(tmp_path / "a.jpg"), str(tmp_path / "none.jpg")])
+    two = dataset([[1], [1]], ["cat"], [str(tmp_path / "link/a.jpg"), str(tmp_path / "link/none.jpg")])
+    assert merge({"one": one, "two": two}, same="content")[1]["images"] == 2
+    assert merge({"one": one, "two": two})[1]["images"] == 2  # the same files by another way
+    (tmp_path / "a.jpg").unlink()
+    with pytest.raises(TrilabelError, match="none of the images has a file"):
+        merge({"one": one, "two": two}, same="content")

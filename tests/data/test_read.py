@@ -115,13 +115,34 @@ def test_mistaken_splits(table, tmp_path):
     assert refusal(table, splits={"val": ["1.jpg"], "test": ["1.jpg"]}) == (
         f"{table}: image '1.jpg' is in splits 'val' and 'test'; choose one"
     )
-    for shares in ({"val": 0.0}, {"val": 1}, {"val": 0.6, "test": 0.4}):
+    for shares in ({"val": 0.0}, {"val": 1.0}, {"val": 0.6, "test": 0.4}, {"val": float("inf")}, {"val": float("nan")}):
         assert "shares lie between 0 and 1 in all" in refusal(table, splits=shares)
+    assert refusal(table, splits={"val": 12, "test": 8}) == (
+        f"{table}: 8 images for split 'test': train has 8, and must keep some"
+    )
+    assert "0 images for split 'val'" in refusal(table, splits={"val": 0})
     assert "has a split 'train' already" in refusal(table, splits={"train": 0.5})
 
 
 def test_options_are_passed_on(table):
     assert refusal(table, difficult="absent") == (
-        f"{table}: no option 'difficult' here; use one of layout, values, conflict, ignore, delimiter, separator"
+        f"{table}: no option 'difficult' here; use one of layout, values, conflict, ignore, delimiter, separator, "
+        "unlisted"
     )
     assert read(table, images=table.parent, values="signed").notes[0].startswith("empty cells and 0 are unknown")
+
+
+@pytest.mark.parametrize("numbers", [{"val": 1}, {"val": 2, "test": 17}, {"a": 7, "b": 7, "c": 5}])
+def test_splits_by_numbers_are_exact(table, numbers):
+    sizes = {name: len(index) for name, index in read(table, splits=numbers).splits.items()}
+    assert sizes == {"train": 20 - sum(numbers.values()), **numbers}
+
+
+def test_images_without_file_are_left_out_after_lists_are_read(table, tmp_path):
+    for number in range(5):
+        (tmp_path / f"{number}.jpg").touch()
+    dataset = read(table, splits={"val": ["0.jpg", "19.jpg"], "test": 2}, missing="drop")
+    assert rows(dataset)["val"] == [0] and len(dataset) == 5
+    assert {name: len(index) for name, index in dataset.splits.items()} == {"train": 2, "val": 1, "test": 2}
+    assert refusal(table, missing="maybe") == f"{table}: missing='maybe': use 'keep' or 'drop'"
+    assert "none of its 20 images has a file" in refusal(table, images=tmp_path.parent, missing="drop")

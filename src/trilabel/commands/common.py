@@ -1,6 +1,6 @@
 """What the commands share: how data is named and read, and how settings are given."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -53,20 +53,38 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     """A data set by path, or the embedded scenes by name."""
     from trilabel import data as readers
     from trilabel.console import say
-    from trilabel.data import formats
 
     if data == "scenes" and not Path(data).exists():
         return readers.scenes()
-    splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
-    chosen = {name: value for name, value in options.items() if name != "read"}
-    if options.get("read"):
-        texts = dict(name_and_value("--read", text) for text in options["read"])
-        reader = formats.FORMATS[formats.format_of(Path(data), options.get("format"))].read
-        chosen |= formats.options_from_text(Path(data), reader, texts)
-    dataset = readers.read(data, **{**chosen, "splits": {name: _number(what) for name, what in splits.items()}})
+    reader, chosen = _reading(data, options)
+    dataset = readers.read(data, **chosen)
     for note in dataset.notes:
         say(f"{data}: {note}")
+    default = getattr(reader.get("unlisted"), "default", None)
+    if "unlisted" not in chosen and default == "unknown" and not (dataset.labels.csr.data < 0).any():
+        say(f"{data}: if what is not listed is absent, say --read unlisted=absent")
     return dataset
+
+
+def _reading(data: str, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """(what can be said to the reader of this data, what is said to `data.read`)."""
+    from trilabel.data import formats
+
+    if not Path(data).exists():
+        raise TrilabelError(f"{data}: no such file or folder")
+    splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
+    texts = dict(name_and_value("--read", text) for text in options.get("read", ()))
+    format = formats.format_of(Path(data), options.get("format"))
+    reader = formats.FORMATS[format].read
+    chosen = {name: value for name, value in options.items() if name != "read"}
+    for name in texts:
+        if name in chosen:
+            raise UsageError(f"--{name} and --read {name}: say it once")
+    chosen |= formats.options_from_text(Path(data), reader, texts)
+    chosen |= {"format": format, "splits": {name: _number(what) for name, what in splits.items()}}
+    if format == "native":
+        chosen.setdefault("verify", True)  # whoever waits for a command can wait for that, too
+    return formats.options_of(reader), chosen
 
 
 def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Dataset":
@@ -111,14 +129,30 @@ def set_words(choices: Mapping[str, str], prefix: str = "") -> list[str]:
     return [f"--set {words}"] if words else []
 
 
-def from_anywhere(value: Any) -> Any:
-    """Paths that exist made absolute, so that a run can be resumed and scored from another folder."""
-    if isinstance(value, tuple | list):
-        return [from_anywhere(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    name, equals, path = value.rpartition("=")  # NAME=FILE of --splits
-    return f"{name}{equals}{Path(path).absolute()}" if path and Path(path).exists() else value
+def absolute(text: str | None) -> str | None:
+    """A path that exists made absolute, so that a run can be resumed and scored from another folder."""
+    return str(Path(text).absolute()) if text and Path(text).exists() else text
+
+
+def from_anywhere(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How data is named and read, with the paths in it made absolute; words that happen to be files are left alone."""
+    from trilabel.data import formats
+
+    found = {**source, "data": absolute(source["data"])}
+    if "images" in source:
+        found["images"] = absolute(source["images"])
+    paths = set(dict(name_and_value("--splits", text) for text in source.get("splits", ())))
+    found["splits"] = [_absolute_value("--splits", text, paths) for text in source.get("splits", ())]
+    if source.get("read"):
+        reader = formats.FORMATS[formats.format_of(Path(source["data"]), source.get("format"))].read
+        paths = {name for name, kind in formats.options_of(reader).items() if Path in get_args(kind.annotation)}
+        found["read"] = [_absolute_value("--read", text, paths) for text in source["read"]]
+    return {name: value for name, value in found.items() if name in source}
+
+
+def _absolute_value(option: str, text: str, paths: Container[str]) -> str:
+    name, value = name_and_value(option, text)
+    return f"{name}={absolute(value)}" if name in paths else text
 
 
 def name_and_value(option: str, text: str) -> tuple[str, str]:
@@ -153,7 +187,10 @@ def at_least_one(**options: int) -> None:
 
 
 def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """A number of images, a share of them, or the name of a file."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

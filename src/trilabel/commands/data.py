@@ -1,6 +1,6 @@
 """Commands on data sets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -69,7 +69,7 @@ class DataInspect(Source):
         dataset = read_data(self.data, self.options())
         found = inspect(dataset, self.split)
         if self.duplicates:
-            found["duplicates"] = find_duplicates(dataset)
+            found["duplicates"] = find_duplicates(dataset.take(dataset.rows_of(self.split)))
         print_json(found) if self.json else print_inspection(found)
 
 
@@ -101,11 +101,15 @@ class DataSimulate(Source):
     def __call__(self) -> None:
         from trilabel import simulate
 
-        check_new(self.out, self.overwrite)
+        _check_out(self.out, None, self.layout, self.overwrite)
         dataset = read_data(self.data, self.options())
         rows = dataset.rows_of(self.split)
         labels = simulate.apply_to_rows(dataset.labels, rows, self.setting, self.seed)
-        _write(dataset.with_labels(labels), self.out, None, self.layout)
+        hidden = f"labels of {self.split} hidden by {self.setting}" + (
+            f", seed {self.seed}" if self.seed is not None else ""
+        )
+        left = replace(dataset.with_labels(labels), notes=(*dataset.notes, hidden))
+        _write(left, self.out, None, self.layout)
         before, after = dataset.labels[rows], labels[rows]
         summary = {
             "table": str(self.out),
@@ -142,17 +146,17 @@ class DataConvert(Source):
     """Print the summary as JSON."""
 
     def __call__(self) -> None:
-        check_new(self.out, self.overwrite)
+        _check_out(self.out, self.to, self.layout, self.overwrite)
         dataset = read_data(self.data, self.options())
-        _write(dataset, self.out, self.to, self.layout)
+        lost = _write(dataset, self.out, self.to, self.layout)
         labels = dataset.labels
         if self.json:
-            return print_json(
-                {"out": str(self.out), "images": len(labels), "classes": labels.shape[1], "known": labels.known}
-            )
+            sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
+            return print_json({"out": str(self.out), **sizes, "not_written": lost})
+        some = "; not all of it is in the file (see the warnings)" if lost else ""
         return print(
             f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
-            f"({labels.known_share:.2%})"
+            f"({labels.known_share:.2%}){some}"
         )
 
 
@@ -187,7 +191,7 @@ class DataMerge:
         from trilabel.data.class_map import read_class_map
         from trilabel.data.merge import merge
 
-        check_new(self.out, self.overwrite)
+        _check_out(self.out, self.to, "wide", self.overwrite)
         if len(self.sets) < 2:
             raise UsageError("data merge: name two data sets or more")
         paths = dict(_name_and_path(text) for text in self.sets)
@@ -207,9 +211,22 @@ def _name_and_path(text: str) -> tuple[str, str]:
     return Path(text).resolve().stem, text
 
 
-def _write(dataset: "Dataset", out: Path, to: str | None, layout: str) -> None:
+def _check_out(out: Path, to: str | None, layout: str, overwrite: bool) -> None:
+    """Refuses what cannot be written before anything is read, as that may take a while."""
+    from trilabel.data.formats import writer_of
+
+    check_new(out, overwrite)
+    writer_of(out, to, _layout(layout))
+
+
+def _layout(layout: str) -> dict[str, str]:
+    return {"layout": layout} if layout != "wide" else {}
+
+
+def _write(dataset: "Dataset", out: Path, to: str | None, layout: str) -> list[str]:
     from trilabel.data import write
 
-    options = {"layout": layout} if layout != "wide" else {}
-    for note in write(dataset, out, to, **options):
+    notes = write(dataset, out, to, **_layout(layout))
+    for note in notes:
         warn(f"{out}: {note}")
+    return notes

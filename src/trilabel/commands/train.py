@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trilabel.commands.common import Source, UsageError, from_anywhere, name_and_value, read_source
+from trilabel.commands.common import Source, UsageError, absolute, from_anywhere, name_and_value, read_source
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
@@ -117,8 +117,8 @@ class Train(Config, Source):
         else:
             chosen = {f.name: getattr(self, f.name) for f in fields(Config)} | self._settings()
             source = {"data": self.data, **self.options()}
-            source = {name: from_anywhere(value) for name, value in source.items()}
-            chosen["weights"] = from_anywhere(self.weights)
+            source = from_anywhere(source)
+            chosen["weights"] = absolute(self.weights)
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
             config, out = Config(**chosen), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
         dataset = read_source(source, config)
@@ -146,7 +146,7 @@ class Train(Config, Source):
                 raise UsageError(f"--set {text}: settings of other parts begin with head., graph. or relabel.")
             setting = own if dot else name
             if setting in FILE_SETTINGS:
-                value = ",".join(map(from_anywhere, value.split(",")))
+                value = ",".join(absolute(item) or "" for item in value.split(","))
             found[PARTS[part] if dot else "settings"][setting] = value
         return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.formats import FORMATS, check_options, format_of, format_to_write
+from trilabel.data.formats import FORMATS, check_options, format_of, writer_of
 from trilabel.data.formats.source_files import read_lines
 from trilabel.data.image_paths import existing
 from trilabel.data.scenes import scenes
@@ -33,8 +33,8 @@ def read(
 
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
     images without a file. `splits` maps names to ids (a list, or a text file with one a line), which replace the
-    splits of the data and leave what is not named to "train", or to a number of images or a share of them (between
-    0 and 1), drawn with `seed` from "train". Without any of it all rows are "train".
+    splits of the data and leave what is not named to "train", or to a number of images (an int) or a share of them (a
+    float between 0 and 1), drawn with `seed` from "train". Without any of it all rows are "train".
     """
     path = Path(path)
     if not path.exists():
@@ -44,11 +44,15 @@ def read(
     reader = FORMATS[format_of(path, format)]
     check_options(path, reader.read, options)
     dataset = reader.read(path, images=images, **options)
-    if missing == "drop" and dataset.paths is not None:
-        dataset = _with_files(path, dataset)
     if not dataset.splits:
         dataset = replace(dataset, splits={"train": np.arange(len(dataset))})
-    return _with_splits(dataset, path, splits or {}, seed)
+    drawn = {name: what for name, what in (splits or {}).items() if isinstance(what, int | float)}
+    named = {name: what for name, what in (splits or {}).items() if name not in drawn}
+    if named:
+        dataset = _with_named_splits(dataset, path, named)
+    if missing == "drop" and dataset.paths is not None:
+        dataset = _with_files(path, dataset)
+    return _with_drawn_splits(dataset, path, drawn, seed)
 
 
 def write(dataset: Dataset, path: str | Path, format: str | None = None, **options: Any) -> list[str]:
@@ -57,9 +61,7 @@ def write(dataset: Dataset, path: str | Path, format: str | None = None, **optio
     An existing file is replaced whole or not at all. Gives notes on what the format has no words for.
     """
     path = Path(path)
-    write_as = format_to_write(path, format)
-    check_options(path, write_as, options)
-    return write_as(dataset, path, **options)
+    return writer_of(path, format, options)(dataset, path, **options)
 
 
 def _with_files(path: Path, dataset: Dataset) -> Dataset:
@@ -73,24 +75,24 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
     return replace(dataset, notes=(*dataset.notes, note))
 
 
-def _with_splits(dataset: Dataset, path: Path, splits: Mapping[str, Any], seed: int) -> Dataset:
-    drawn = {name: float(what) for name, what in splits.items() if isinstance(what, int | float)}
-    named = {name: _rows(dataset, path, what) for name, what in splits.items() if name not in drawn}
-    if named:
-        dataset = replace(dataset, splits=_apart(dataset, path, named))
+def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, float], seed: int) -> Dataset:
     whole = len(dataset.splits.get("train", ()))
     left = 1.0
     for name, what in drawn.items():
-        # Every share is one of all the images there were, not of those that earlier splits left.
-        share = what / whole if what > 1 and what == int(what) and whole else what
         if name in dataset.splits:
             raise TrilabelError(f"{path}: has a split {name!r} already; give its images or choose another name")
-        if not 0 < share < left:
-            raise TrilabelError(
-                f"{path}: {what:g} for split {name!r}: shares lie between 0 and 1 in all, numbers below {whole}"
-            )
-        dataset = dataset.with_split_off(name, share / left, of="train", seed=seed)
-        left -= share
+        if isinstance(what, int):
+            rest = len(dataset.rows_of("train"))
+            if not 0 < what < rest:
+                raise TrilabelError(f"{path}: {what} images for split {name!r}: train has {rest}, and must keep some")
+            dataset = dataset.with_split_off(name, what, of="train", seed=seed)
+            left -= what / whole
+            continue
+        if not 0 < what < left:
+            raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares lie between 0 and 1 in all")
+        # Every share is one of all the images there were, not of those that earlier splits left.
+        dataset = dataset.with_split_off(name, what / left, of="train", seed=seed)
+        left -= what
     return dataset
 
 
@@ -107,12 +109,13 @@ def _rows(dataset: Dataset, path: Path, what: str | Path | Sequence[str]) -> NDA
     return np.unique(rows)
 
 
-def _apart(dataset: Dataset, path: Path, named: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-    """The named splits, seen to have no image in common; what they leave over is "train" unless that was named."""
+def _with_named_splits(dataset: Dataset, path: Path, lists: Mapping[str, Any]) -> Dataset:
+    """With the named splits, seen to have no image in common; what they leave over is "train" unless that was named."""
+    named = {name: _rows(dataset, path, what) for name, what in lists.items()}
     of = np.full(len(dataset), -1)
     for number, (name, rows) in enumerate(named.items()):
         for row in rows[of[rows] >= 0][:1]:
             other = list(named)[of[row]]
             raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {other!r} and {name!r}; choose one")
         of[rows] = number
-    return named if "train" in named else {"train": np.flatnonzero(of < 0), **named}
+    return replace(dataset, splits=named if "train" in named else {"train": np.flatnonzero(of < 0), **named})

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.formats.csv_table.table_file import read_rows
+from trilabel.data.formats.csv_table.table_file import read_rows, usual_delimiter
 from trilabel.errors import TrilabelError, no_such
 from trilabel.labels import Labels
 
@@ -16,7 +17,7 @@ ClassMap = Mapping[str, Mapping[str, str]]  # set ("" for all) â†’ class there â
 
 def read_class_map(file: Path) -> dict[str, dict[str, str]]:
     """A table with the columns from and to, and set where a row is about one data set only; an empty `to` drops."""
-    rows = read_rows(file, ",")
+    rows = read_rows(file, usual_delimiter(file))
     _, header = next(rows, (1, list[str]()))
     names = [cell.strip().lower() for cell in header]
     if not {"from", "to"} <= set(names) <= {"set", "from", "to"}:
@@ -42,6 +43,19 @@ def check_class_map(sets: Mapping[str, Dataset], classes: ClassMap) -> None:
         for old in renamed:
             if old not in there:
                 raise no_such(f"class in {name or 'any set'} to rename", old, sorted(there))
+
+
+def joined_of_some(sets: Mapping[str, Dataset], classes: ClassMap) -> list[dict[str, Any]]:
+    """Where several classes become one and a set has only some of them: what it says of those stands for all."""
+    found = []
+    for name, dataset in sets.items():
+        new_name = {**classes.get("", {}), **classes.get(name, {})}
+        for joined in dict.fromkeys(new for new in new_name.values() if new):
+            parts = [old for old, new in new_name.items() if new == joined]
+            has = [old for old in parts if old in dataset.classes]
+            if has and len(has) < len(parts):
+                found.append({"set": name, "class": joined, "has": has, "lacks": [p for p in parts if p not in has]})
+    return found
 
 
 def renamed(name: str, dataset: Dataset, classes: ClassMap) -> Dataset:

@@ -99,12 +99,15 @@ class Dataset:
         return replace(self, labels=labels, truth=self.truth or self.labels)
 
     def with_split_off(self, name: str, share: float, of: str = "train", seed: int = 0) -> "Dataset":
-        """Moves a random share of split `of` into a new split `name`."""
+        """Moves a random share of split `of`, or a number of its images (an int), into a new split `name`."""
         rows = self.rows_of(of)
-        if not 0 < share < 1:
+        if isinstance(share, int):
+            count = share if 0 < share < len(rows) else 0
+        elif 0 < share < 1:
+            count = min(max(1, round(share * len(rows))), len(rows) - 1)
+        else:
             raise TrilabelError(f"a share of images to set apart lies between 0 and 1, not {share}")
         shuffled = np.random.default_rng(seed).permutation(rows)
-        count = min(max(1, round(share * len(rows))), len(rows) - 1)
         if count < 1:
             raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to set a share apart")
         parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}

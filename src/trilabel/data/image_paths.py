@@ -110,6 +110,8 @@ def find_images(path: str | Path) -> list[str]:
     """The paths of all images below a folder, sorted, hidden ones left out; a file stands for itself."""
     if Path(path).is_file():
         return [str(path)]
+    if not Path(path).is_dir():
+        raise TrilabelError(f"{path}: no such image or folder")
     found = sorted(walk(path))
     if not found:
         raise TrilabelError(f"{path}: no image in this folder (files ending in {', '.join(IMAGE_EXTENSIONS)})")

@@ -1,16 +1,19 @@
 """What is known of a data set, in numbers and in advice."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.image_paths import existing
 from trilabel.expected import labelled_positives
 from trilabel.labels import Labels
 
 _MOST_PAIRS = 10
 _FEW_PRESENTS = 10
+_MOST_ALIKE = 5
 
 
 def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
@@ -19,6 +22,8 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
     images, classes = labels.shape
     present, absent = labels.counts_per_class()
     per_image_present, per_image_absent = labels.counts_per_image()
+    paths = dataset.images_of(dataset.rows_of(split))[1]
+    missing = 0 if paths is None else int((~existing(paths)).sum())
     return {
         "images": images,
         "classes": classes,
@@ -39,8 +44,16 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
         "classes_without_present": [name for name, yes in zip(labels.classes, present, strict=True) if not yes],
         "classes_without_absent": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
         "often_together": often_together(labels),
-        "warnings": advice(labels),
+        "images_without_file": missing,
+        "warnings": [*advice(labels), *_missing_files(missing, len(labels))],
     }
+
+
+def _missing_files(missing: int, images: int) -> list[str]:
+    if not missing:
+        return []
+    where = "is this the right folder of images?" if missing == images else "training would stop at the first of them"
+    return [f"{missing} of {images} images have no file: {where} (--images, --missing drop)"]
 
 
 def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
@@ -69,6 +82,14 @@ def often_together(labels: Labels, most: int = _MOST_PAIRS) -> list[dict[str, An
     ]
 
 
+def similar_names(classes: Iterable[str]) -> list[list[str]]:
+    """Classes with names that differ only in case, blanks, hyphens or a plural."""
+    alike: dict[str, list[str]] = {}
+    for name in classes:
+        alike.setdefault(name.casefold().replace("_", " ").replace("-", " ").removesuffix("s"), []).append(name)
+    return [names for names in alike.values() if len(names) > 1]
+
+
 def advice(labels: Labels) -> list[str]:
     """What will go wrong with these labels, and what to do about it."""
     present, absent = labels.counts_per_class()
@@ -89,6 +110,8 @@ def advice(labels: Labels) -> list[str]:
         found.append(
             f"{without} classes have no known present: they cannot be learned or scored; label some, or drop them"
         )
+    for names in similar_names(labels.classes)[:_MOST_ALIKE]:
+        found.append(f"{' and '.join(map(repr, names))} are different classes; if they are not, give them one name")
     if few := int(((present > 0) & (present < _FEW_PRESENTS)).sum()):
         found.append(f"{few} classes have fewer than {_FEW_PRESENTS} known presents: expect poor scores for them")
     if silent:

@@ -1,7 +1,8 @@
 """Several data sets in one: each knows some classes of some images, and what none of them knows is unknown."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -9,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.class_map import ClassMap, check_class_map, renamed
+from trilabel.data.class_map import ClassMap, check_class_map, joined_of_some, renamed
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.duplicates import content_codes
 from trilabel.data.formats.assemble import check_choice
 from trilabel.data.image_paths import RootedPaths, relative_to
+from trilabel.data.inspect import similar_names
 from trilabel.data.merge_labels import Conflict, merge_labels
 from trilabel.errors import TrilabelError
 from trilabel.names import Names
@@ -45,6 +47,8 @@ def merge(
     parts = {name: renamed(name, dataset, classes or {}) for name, dataset in sets.items()}
     row_of, ids, paths = _images(parts, same)
     names = Names.join([part.labels.classes for part in parts.values()]).distinct()[1]
+    if not len(names):
+        raise TrilabelError("no class is left: the map of classes drops all of them")
     labels, contradictions = merge_labels(parts, row_of, ids, names, conflict)
     splits, differing = _splits(parts, row_of, len(ids))
     notes = tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes)
@@ -57,6 +61,7 @@ def merge(
             for name, part in parts.items()
         ],
         **_overlap(parts, row_of, len(ids)),
+        "classes_joined_of_some": joined_of_some(sets, classes or {}),
         **contradictions,
         "images_in_different_splits": differing,
     }
@@ -68,14 +73,15 @@ def _images(parts: Mapping[str, Dataset], same: str) -> tuple[_Rows, Names, Root
     for name, part in parts.items():
         if part.paths is None:
             raise TrilabelError(f"{name}: its images were drawn in memory; without files they cannot be merged")
-    every = [os.path.abspath(path) for part in parts.values() for path in part.paths or ()]  # noqa: PTH100
+    every = [path for part in parts.values() for path in _real(part.paths or ())]
     all_ids = Names.join([part.labels.ids for part in parts.values()])
+    codes, first = (all_ids if same == "id" else Names(every)).factorise()
+    first_of = first[codes]
     if same == "content":
-        codes = content_codes(every)
-        first_of = np.where(codes < 0, np.arange(len(every)), codes)
-    else:
-        codes, first = (Names(every) if same == "path" else all_ids).factorise()
-        first_of = first[codes]
+        contents = content_codes(every)
+        if (contents < 0).all():
+            raise TrilabelError("none of the images has a file, so contents cannot be compared; use same id or path")
+        first_of = np.where(contents < 0, first_of, contents)  # what has no file goes by its path
     is_first = first_of == np.arange(len(every))
     row = (np.cumsum(is_first) - 1)[first_of]
     ends = np.cumsum([len(part) for part in parts.values()])
@@ -85,6 +91,17 @@ def _images(parts: Mapping[str, Dataset], same: str) -> tuple[_Rows, Names, Root
     common = _common_folder(every)
     paths = RootedPaths(common, Names(relative_to([every[place] for place in first.tolist()], common)))
     return dict(zip(parts, np.split(row, ends[:-1]), strict=True)), ids, paths
+
+
+def _real(paths: Sequence[str]) -> Iterator[str]:
+    """Absolute paths, through links to folders."""
+
+    @lru_cache(maxsize=1024)
+    def real(folder: str) -> str:
+        return os.path.realpath(folder)
+
+    for folder, name in map(os.path.split, paths):
+        yield os.path.join(real(folder), name)  # noqa: PTH118
 
 
 def _told_apart(ids: Names, owners: list[str]) -> Names:
@@ -136,11 +153,8 @@ def _overlap(parts: Mapping[str, Dataset], row_of: _Rows, images: int) -> dict[s
     sets_of: dict[str, int] = {}
     for name in chain.from_iterable(part.classes for part in parts.values()):
         sets_of[name] = sets_of.get(name, 0) + 1
-    alike: dict[str, list[str]] = {}
-    for name in sets_of:
-        alike.setdefault(name.casefold().replace("_", " ").replace("-", " ").removesuffix("s"), []).append(name)
     return {
         "images_in_several_sets": int((in_sets > 1).sum()),
         "classes_in_several_sets": [name for name, count in sets_of.items() if count > 1],
-        "classes_with_similar_names": [names for names in alike.values() if len(names) > 1],
+        "classes_with_similar_names": similar_names(sets_of),
     }

@@ -257,8 +257,7 @@ def test_lvis(tmp_path):
     assert dataset.labels.to_signed().tolist() == [[-1, 1, 0], [1, 0, 0], [-1, -1, 0], [0, 0, 0]]
     assert splits_of(dataset) == {"train": [0, 1, 2, 3]}
     assert dataset.notes == (
-        "annotated categories are present, others absent",
-        "3 images list negative categories: what they do not list is unknown",
+        "annotated categories are present, negative ones absent, others unknown",
         "1 images without annotations are unknown",
         "2 annotations have no usable box, or their image no size: no boxes of them",
     )

@@ -133,7 +133,7 @@ def test_image_column_by_name_or_first(tmp_path):
 
 def test_columns_that_are_no_classes(tmp_path):
     path = table(tmp_path, "image,sex,cat\na.jpg,F,1\n")
-    assert "(if 'sex' is no class, pass it in ignore)" in refusal(path)
+    assert "(if 'sex' is no class, pass it in ignore; if it holds tags, say layout='tags')" in refusal(path)
     assert read(path, ignore=["sex"]).classes == ["cat"]
     assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
     long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
@@ -193,8 +193,9 @@ def test_kinds_of_files(tmp_path):
     (tmp_path / "labels.csv.gz").write_bytes(gzip.compress(text.encode()))
     assert known(read(tmp_path / "labels.csv.gz").labels) == expected
     semicolons = table(tmp_path, "image;cat\na.jpg;1\n")
-    assert "pass delimiter" in refusal(semicolons)
-    assert read(semicolons, delimiter=";").classes == ["cat"]
+    assert read(semicolons).classes == read(semicolons, delimiter=";").classes == ["cat"]
+    assert read(table(tmp_path, "image;cat\na.jpg;1\n", "labels.txt")).classes == ["cat"]
+    assert "pass delimiter" in refusal(table(tmp_path, "image:cat\na.jpg:1\n"))
 
 
 def test_detects_by_name(tmp_path):
@@ -511,3 +512,29 @@ def test_a_row_too_long_and_one_too_short_do_not_make_up_for_each_other(tmp_path
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(TrilabelError, match=r"row \d: \d cells, but the header has \d"):
         read(tmp_path / "t.csv")
+
+
+def test_tags_among_other_columns(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "Filename,Tags,Photographer,Rating\na.jpg,See;Bär,Ute,5\nb.jpg,,Udo,\n", encoding="utf-8"
+    )
+    dataset = read(tmp_path / "t.csv")
+    assert dataset.classes == ["See", "Bär"] and "columns left out: Photographer, Rating" in dataset.notes
+    (tmp_path / "t.csv").write_text("image,tags,cat\na.jpg,1,0\nb.jpg,,1\n")
+    assert read(tmp_path / "t.csv").classes == ["tags", "cat"]
+    (tmp_path / "t.csv").write_text("Bild,Wort\na.jpg,See\n")
+    assert refusal(tmp_path / "t.csv").endswith(
+        "(if 'Wort' is no class, pass it in ignore; if it holds tags, say layout='tags')"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["image,tags\na.jpg,cat\nb.jpg,\nc.jpg,dog;cat\n", "image,label\na.jpg,cat\nb.jpg,\nc.jpg,dog\nc.jpg,cat\n",
+     "image,cat,dog\na.jpg,1,\nb.jpg,,\nc.jpg,1,1\n"],
+)  # fmt: skip
+def test_lists_that_are_complete(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    dataset = read(tmp_path / "t.csv", unlisted="absent")
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 0], [1, 1]]
+    assert dataset.notes[0] == "what is not said of an image is absent, but where nothing is said of it"

@@ -133,6 +133,29 @@ def test_one_name_in_two_subsets(tmp_path):
     assert refusal(export(tmp_path, images[0], images[0])) == message
 
 
+def test_one_name_in_two_tasks_of_a_subset(tmp_path):
+    images = [
+        f'<image name="{name}.jpg" subset="Train" task_id="{task}"><tag label="{label}"/></image>'
+        for name, task, label in ((1, 34, "cat"), (2, 34, "cat"), (1, 35, "dog"))
+    ]
+    dataset = read(export(tmp_path, *images))
+    assert dataset.ids == ["34/1.jpg", "34/2.jpg", "35/1.jpg"] and dataset.splits["train"].tolist() == [0, 1, 2]
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [1, 0], [0, 1]] and dataset.notes == (NOTE,)
+    folder = tmp_path / "images/Train"
+    folder.mkdir(parents=True)
+    (folder / "1.jpg").touch()
+    dataset = read(tmp_path)  # of two images one file
+    assert dataset.ids[2] == "35/1.jpg" and dataset.paths[0] == dataset.paths[2] == str(folder / "1.jpg")
+    assert dataset.notes[1] == "1 images share a file with one of the same name; put each where its id says"
+    for name in ("34/1.jpg", "34/2.jpg", "35/1.jpg"):
+        (tmp_path / "images" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "images" / name).touch()
+    assert list(read(tmp_path).paths) == [str(tmp_path / "images" / name) for name in dataset.ids]
+    assert refusal(export(tmp_path, *images, images[0])) == (
+        "ROOT/annotations.xml, line 5: image 'Train/1.jpg' stands here for the second time; remove one of them"
+    )
+
+
 def test_windows_line_ends_and_a_byte_order_mark(root):
     before = read(root)
     text = layout.XML.replace("\n", "\r\n")

@@ -75,3 +75,10 @@ def test_what_may_be_meant(tmp_path):
     grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
     with pytest.raises(TrilabelError, match=r"pass format; it holds labels.csv, old.csv: is it one of these\?$"):
         tl.data.read(tmp_path)
+
+
+def test_one_class_an_image(tmp_path):
+    grow(tmp_path, "dog/1.jpg", "cat/2.png", "loose.jpg")
+    dataset = read(tmp_path, unlisted="absent")
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [-1, 1], [0, 0]]
+    assert dataset.notes[0] == "images have the class of their folder; every other class is absent"

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import huggingface as layout
 from tests.data.formats.layouts import huggingface_wide
+from trilabel.data import read as read_any
 from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.formats import format_of
 from trilabel.data.formats.huggingface import detect, read, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -171,6 +173,53 @@ def test_objects_as_a_list_and_without_sizes(tmp_path):
     assert dataset.notes[1:] == ("3 objects have no box, or their image no width and height: no boxes of them",)
 
 
+PACKED = {"bbox": [[0, 0, 5, 10], [5, 0, 5, 5]], "categories": ["cat", "dog"]}
+
+
+@pytest.mark.parametrize(
+    "spell", [json.dumps, repr, lambda value: repr(value).replace("[0, 0, 5, 10]", "(0, 0, 5, 10)")]
+)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_objects_as_texts(tmp_path, spell, as_list):
+    cell = [{"bbox": b, "category": c} for b, c in zip(*PACKED.values(), strict=True)] if as_list else PACKED
+    rows = [
+        ("1.jpg", "[]" if as_list else spell({"bbox": [], "categories": []})),
+        ("2.jpg", ""),
+        ("3.jpg", spell(cell)),
+    ]
+    frame = pd.DataFrame([(*row, 10, 20) for row in rows], columns=["file_name", "objects", "width", "height"])
+    frame.to_csv(tmp_path / "metadata.csv", index=False)
+    dataset = read(tmp_path, unlisted="absent")
+    assert known(dataset) == {"1.jpg": [-1, -1], "2.jpg": [0, 0], "3.jpg": [1, 1]} and dataset.classes == ["cat", "dog"]
+    assert dataset.boxes.image.tolist() == [2, 2]
+    np.testing.assert_allclose(dataset.boxes.xyxy, [[0, 0, 0.5, 0.5], [0.5, 0, 1, 0.25]])
+
+
+def test_objects_as_texts_that_are_damaged(tmp_path):
+    table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,"{'categories': ['cat'"\n""")
+    message = """ROOT/metadata.csv, line 3: objects is "{'categories': ['cat'", no list or object; write such as"""
+    assert refusal(tmp_path).startswith(message)
+    table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,"{'categories': [{(1, 2): 3}]}"\n""")
+    message = 'ROOT/metadata.csv, line 3: objects holds {"(1, 2)": 3}, not the name or number of a label'
+    assert refusal(tmp_path) == message
+    table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,cat\n""")
+    message = 'ROOT/metadata.csv, line 3: objects is "cat", not an object with lists bbox and categories'
+    assert refusal(tmp_path) == message
+
+
+def test_a_chosen_column_of_0_and_1_is_one_class(tmp_path):
+    table(tmp_path, "file_name,cat,dog,kind,score,none\n1.jpg,1,0,1,-1,\n2.jpg,0,1,5,1,\n3.jpg,,1,,0,\n")
+    dataset = read(tmp_path, column="cat")
+    assert dataset.classes == ["cat"] and known(dataset) == {"1.jpg": [1], "2.jpg": [-1], "3.jpg": [0]}
+    assert dataset.notes == ("empty cells are unknown; 0 is absent", "columns left out: dog, kind, score, none")
+    assert read(tmp_path, column="kind").classes == ["1", "5"]
+    assert read(tmp_path, column="none").classes == []
+    message = 'ROOT/metadata.csv, line 2: score is "-1"; use 1 present, 0 absent, empty unknown'
+    assert refusal(tmp_path, column="score") == message
+    table(tmp_path, "file_name,label\n1.jpg,1\n2.jpg,0\n")  # a column of that name holds numbers of classes
+    assert read(tmp_path, column="label").classes == read(tmp_path).classes == ["0", "1"]
+
+
 def test_folders_below_data_and_images_elsewhere(tmp_path):
     jsonl(tmp_path / "data/train", {"file_name": "1.jpg", "tags": ["a"]})
     jsonl(tmp_path / "data/evaluation", {"file_name": "1.jpg", "a": 1})
@@ -222,7 +271,11 @@ ONE = {"file_name": "1.jpg", "tags": ["a"]}
         ([{**ONE, "trilabel_id": 3}], "line 1: trilabel_id is 3, not a text"),
         ([{**ONE, "tags": [None]}], "line 1: tags holds null, not the name or number of a label"),
         ([{**ONE, "tags": [1.5]}], "line 1: tags holds 1.5, not the name or number of a label"),
-        ([{**ONE, "tags": "['a'"}], 'line 1: tags is "[\'a\'", which is no list; write such as ["cat", "dog"]'),
+        ([{**ONE, "tags": "['a'"}], 'line 1: tags is "[\'a\'", no list or object; write such as ["cat", "dog"]'),
+        (
+            [{**ONE, "tags": "{cat,dog}"}],
+            'line 1: tags is "{cat,dog}", no list or object; write such as ["cat", "dog"]',
+        ),
         (
             [{"a_file_name": "1", "b_file_name": "2"}],
             "line 1: columns a_file_name, b_file_name all name files; call the",
@@ -309,6 +362,34 @@ def test_what_is_not_detected(tmp_path):
     assert not detect(jsonl(tmp_path / "x", {"images": 3})) and not detect(jsonl(tmp_path / "y"))
 
 
+@pytest.mark.parametrize(
+    ("header", "ours"),
+    [
+        ("file_name,cat", True),
+        ("\ufeffcat,file_name\r", True),
+        ('"file_name","cat"', True),
+        ("cat,left_file_name,x", True),
+        ("image,label,value", False),
+        ("image,path,cat", False),
+        ("image,file_names", False),
+        ("file_name_old,image", False),
+        ("profile_name,image", False),
+    ],
+)
+def test_a_table_is_ours_by_its_column_file_name(tmp_path, header, ours):
+    cells = ",".join(["1"] * (header.count(",") + 1))
+    table(tmp_path, f"{header}\n{cells}\n")
+    assert detect(tmp_path) == detect(tmp_path / "metadata.csv") == ours
+    assert format_of(tmp_path / "metadata.csv", None) == ("huggingface" if ours else "csv")
+    keys = header.strip("\ufeff\r").replace('"', "").split(",")
+    assert detect(jsonl(tmp_path / "json", dict.fromkeys(keys, "1.jpg"))) == ours
+
+
+def test_a_column_image_will_do_where_the_format_is_given(tmp_path):
+    table(tmp_path, "image,cat\n1.jpg,1\n")
+    assert known(read_any(tmp_path, "huggingface")) == {"1.jpg": [1]}
+
+
 def test_does_not_claim_other_layouts(tmp_path):
     for found in pkgutil.iter_modules(layouts.__path__):
         if not found.name.startswith("huggingface"):
@@ -369,6 +450,9 @@ def test_what_cannot_be_written(tmp_path):
 
     boxes = Boxes(np.array([0]), np.array([0]), np.zeros((1, 4), np.float32))
     assert write(made(boxes=boxes), tmp_path) == ["1 boxes: not written"]
+    empty = {"train": np.array([0]), "val": np.array([], np.int64), "test": np.array([], np.int64)}
+    assert write(made(splits=empty), tmp_path) == ["2 splits without images left out"]
+    assert rows(read(tmp_path)) == {"train": [0]}
     for bad in (made(["split"]), made(["x_file_name"]), made(["a\rb"]), made([""]), made(ids=["a\0"])):
         with pytest.raises(TrilabelError, match=r"metadata.csv: cannot hold a (class|image) called .*; rename it"):
             write(bad, tmp_path / "not")

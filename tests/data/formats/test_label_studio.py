@@ -67,7 +67,7 @@ def test_unlisted(tmp_path):
     # Where one annotator says present, the silence of the other says absent.
     assert dataset.labels.to_signed().tolist() == [[1, 1, 1], [0, 1, -1], [0] * 3, [-1] * 3, [0] * 3]
     assert dataset.notes[0] == NOTE.format("'choice', 'label'", "absent")
-    assert dataset.notes[-1] == "1 labels are given both as present and as absent: they are unknown"
+    assert dataset.notes[1:] == read(path).notes[1:]  # the same labels are disputed
     assert refusal(path, unlisted="no").endswith(".json: unlisted='no': use one of 'absent', 'unknown'")
 
 
@@ -127,6 +127,7 @@ def test_several_fields(tmp_path):
     )
     dataset = one(tmp_path, *results, field="place")
     assert dataset.classes == ["city", "other"] and dataset.boxes is None
+    assert dataset.notes == (NOTE.format("'place'", "unknown"),)
     assert refusal(tmp_path / "export.json", field="x") == (
         "ROOT/export.json: field='x': nothing was labelled in it; use one of 'light', 'place', 'label'"
     )
@@ -162,6 +163,45 @@ def test_several_annotators(tmp_path, annotations, unknown, absent):
     tasks = [task(1, "1.jpg", *annotations), task(2, "2.jpg", annotation(choices("a", "b", field=field)))]
     assert read(save(tmp_path, tasks)).labels.to_signed()[0].tolist() == unknown
     assert read(save(tmp_path, tasks), unlisted="absent").labels.to_signed()[0].tolist() == absent
+
+
+BOTH = annotation(choices("a", field="present"), choices("a", field="absent"))
+
+
+@pytest.mark.parametrize("unlisted", ["unknown", "absent"])
+@pytest.mark.parametrize(
+    ("annotations", "disputed", "both"),
+    [
+        ([annotation(AB), ABSENT], {"unknown": 2, "absent": 2}, 0),
+        ([annotation(A), ABSENT], {"unknown": 2, "absent": 1}, 0),
+        ([annotation(A), annotation(AB), annotation(A)], {"unknown": 1, "absent": 1}, 0),
+        ([annotation(A), BOTH], {"unknown": 1, "absent": 1}, 0),
+        ([BOTH], {"unknown": 0, "absent": 0}, 1),
+        ([BOTH, BOTH], {"unknown": 0, "absent": 0}, 1),
+    ],
+)
+def test_disputes_and_contradictions_are_counted_apart(tmp_path, annotations, disputed, both, unlisted):
+    tasks = [task(1, "1.jpg", *annotations), task(2, "2.jpg", annotation(AB, choices("c", field="present")))]
+    dataset = read(save(tmp_path, tasks), unlisted=unlisted)
+    some, contradicted = "labels that only some annotators of an image give", "labels are given both as present and as"
+    counted = [sum(int(note.split()[0]) for note in dataset.notes if what in note) for what in (some, contradicted)]
+    assert counted == [disputed[unlisted], both]
+    unknown = (dataset.labels.to_signed()[0] == 0).sum()
+    assert unknown == disputed[unlisted] + both if unlisted == "absent" else unknown >= disputed[unlisted] + both
+
+
+@pytest.mark.parametrize("unlisted", ["unknown", "absent"])
+def test_boxes_of_disputed_labels_are_left_out(tmp_path, unlisted):
+    one_box, two = rectangle("cat", 10, 20, 30, 40), [rectangle("dog", 0, 0, 50, 50), rectangle("dog", 50, 50, 50, 50)]
+    tasks = [task(1, "1.jpg", annotation(one_box, *two), annotation(one_box)), task(2, "2.jpg", annotation(two[0]))]
+    dataset = read(save(tmp_path, tasks), unlisted=unlisted)
+    rest = -1 if unlisted == "absent" else 0
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [rest, 1]]
+    assert dataset.boxes.image.tolist() == [0, 0, 1] and dataset.boxes.cls.tolist() == [0, 0, 1]
+    assert dataset.notes[1:] == (
+        "1 labels that only some annotators of an image give are unknown",
+        "2 boxes of labels that are not present left out",
+    )
 
 
 def test_completions_as_they_once_were_called(tmp_path):
@@ -245,12 +285,24 @@ def test_reads_the_flat_form(tmp_path):
     np.testing.assert_allclose(dataset.boxes.xyxy, [[0.1, 0.2, 0.4, 0.6]], rtol=1e-6)
     assert dataset.notes == (
         NOTE.format("'choice', 'label', 'kind'", "unknown"),
+        "texts in 'choice' are taken as labels, chosen or typed; field chooses one field",
         "1 labels that only some annotators of an image give are unknown",
         "1 results of type 'stars' left out",
         "1 results of type 'note' left out",
     )
     assert read(path, unlisted="absent").labels.to_signed()[:2].tolist() == [[1, 1, -1, -1, -1], [-1, 1, -1, -1, 0]]
-    assert read(path, field="choice").classes == ["Sea", "Sky"]
+    chosen = read(path, field="choice")
+    assert chosen.classes == ["Sea", "Sky"] and chosen.notes[0] == NOTE.format("'choice'", "unknown")
+    assert not any("texts in" in note for note in chosen.notes)
+
+
+def test_typed_texts_cannot_be_told_from_choices(tmp_path):
+    fields = {"remark": "a red boat", "choice": {"choices": ["Sea"]}, "tags": ["old"]}
+    path = save(tmp_path, [record(1, "1.jpg", **fields), record(2, "2.jpg", remark="fog")])
+    dataset = read(path)
+    assert dataset.classes == ["Sea", "a red boat", "fog", "old"]
+    assert dataset.notes[1] == "texts in 'remark', 'tags' are taken as labels, chosen or typed; field chooses one field"
+    assert read(path, field="choice").classes == ["Sea"]
 
 
 def test_flat_records_by_hand_or_sorted(tmp_path):
@@ -431,9 +483,9 @@ def test_files_that_are_no_exports(tmp_path):
     path = tmp_path / "export.json"
     assert refusal(path) == "ROOT/export.json: cannot be read (No such file or directory)"
     path.write_text(json.dumps(layout.TASKS, indent=1)[:-40])
-    assert detect(path) and ": damaged JSON (" in refusal(path)
+    assert detect(path) and ": damaged JSON: cut short" in refusal(path)
     path.write_text("")
-    assert not detect(path) and refusal(path) == "ROOT/export.json, line 1: damaged JSON (Expecting value)"
+    assert not detect(path) and refusal(path) == "ROOT/export.json, line 1: the file is empty; export or copy it again"
     path.write_text('[{"image_id": 1, "caption": "data"}]')
     assert not detect(path)
     path.write_text(json.dumps([{"data": {"image": "1.jpg"}, "annotations": []}]))

@@ -161,6 +161,106 @@ def test_lists_start_at_the_root_the_list_or_above(tmp_path, start):
     assert read(tmp_path).ids == [f"{inside}/1.jpg", f"{inside}/2.jpg"]
 
 
+OTHER_MACHINES = ["/content/ds/{}", "C:\\data\\{}", "C:/data/{}", "../../x/ds/{}"]
+
+
+@pytest.mark.parametrize("start", OTHER_MACHINES)
+@pytest.mark.parametrize("images", ["images", "train/images", "images/train"])
+@pytest.mark.parametrize("at_hand", ["images", "labels"])
+def test_lists_of_another_machine(tmp_path, start, images, at_hand):
+    lines = [start.format(f"{images}/{name}.jpg") for name in ("gone", "a", "sub/b")]
+    lines = [line.replace("/", "\\") if "\\" in start else line for line in lines]
+    labels = images.replace("images", "labels")
+    labelled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
+    pictures = {f"{images}/a.jpg": "", f"{images}/sub/b.jpg": ""}
+    files = pictures if at_hand == "images" else labelled
+    # of the first line, which must not decide, nothing is there
+    grow(tmp_path, {"data.yaml": f"train: lists/train.txt\n{NAMES}", "lists/train.txt": "\n".join(lines), **files})
+    dataset = read(tmp_path)
+    signs = [[0, 0]] * 3 if at_hand == "images" else [[0, 0], [-1, 1], [1, -1]]
+    assert known(dataset) == dict(zip([f"{images}/{n}.jpg" for n in ("gone", "a", "sub/b")], signs, strict=True))
+    assert dataset.paths[1] == str(tmp_path / images / "a.jpg")
+
+
+def test_most_lines_decide_where_a_list_starts(tmp_path):
+    lines = [f"data/images/{number}.jpg" for number in range(200)]
+    grow(tmp_path, {"data.yaml": f"train: train.txt\n{NAMES}", "train.txt": "\n".join(lines), "data/images/0.jpg": ""})
+    for number in range(1, 200):
+        grow(tmp_path, {f"labels/{number}.txt": ""})
+    assert read(tmp_path).ids == [f"images/{number}.jpg" for number in range(200)]
+
+
+def test_a_single_line_in_a_thousand_is_enough(tmp_path):
+    lines = [f"/x/images/{number}.jpg" for number in range(1000)]
+    grow(tmp_path, {"data.yaml": f"train: train.txt\n{NAMES}", "train.txt": "\n".join(lines), "labels/777.txt": ""})
+    dataset = read(tmp_path)
+    assert dataset.ids[777] == "images/777.jpg" and dataset.labels.known == 2
+
+
+def test_lists_of_nothing_that_is_there(tmp_path):
+    text = f"train: images\nval: val.txt\n{NAMES}"
+    grow(tmp_path, {"data.yaml": text, "images/1.jpg": "", "val.txt": "/content/ds/images/2.jpg\n/content/x.jpg\n"})
+    assert refusal(tmp_path) == (
+        "ROOT/val.txt, line 1: neither an image nor a label file of '/content/ds/images/2.jpg' in ROOT, nor of any "
+        "other line; correct the paths"
+    )
+    (tmp_path / "data.yaml").write_text(text.replace("val", "test").replace("test.txt", "val.txt"))
+    dataset = read(tmp_path)  # as with folders, the images of the test split may be missing
+    assert dataset.ids == ["images/1.jpg"]
+    assert dataset.notes[1] == "no line of val.txt has an image or a label file: no test images"
+
+
+@pytest.mark.parametrize("form", ["images/train", "train.txt"])
+def test_absolute_paths_below_the_root(tmp_path, monkeypatch, form):
+    home = grow(
+        tmp_path / "ds",
+        {
+            "data.yaml": f"train: {tmp_path}/ds/{form}\nval: [../ds/images/val]\n{NAMES}",
+            "train.txt": f"{tmp_path}/ds/images/train/a.jpg\n",
+            "images/train/a.jpg": "",
+            "images/val/b.jpg": "",
+            "labels/train/a.txt": "1 .5 .5 1 1",
+        },
+    )
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.chdir(tmp_path)
+    for path in (home, tmp_path / "link", Path("ds")):
+        assert known(read(path)) == {"images/train/a.jpg": [-1, 1], "images/val/b.jpg": [0, 0]}
+    grow(tmp_path, {"images/images/train/a.jpg": ""})
+    assert read(home, images=tmp_path / "images").paths[0] == str(tmp_path / "images/images/train/a.jpg")
+
+
+def test_absolute_paths_elsewhere_stay(tmp_path):
+    grow(tmp_path, {"other/images/a.jpg": "", "other/labels/a.txt": "1 .5 .5 1 1", "ds-2/images/b.jpg": ""})
+    grow(tmp_path / "ds", {"data.yaml": f"train: {tmp_path}/other/images\nval: v.txt\n{NAMES}"})
+    grow(tmp_path / "ds", {"v.txt": f"{tmp_path}/ds-2/images/b.jpg"})
+    other, second = f"{tmp_path}/other/images/a.jpg", f"{tmp_path}/ds-2/images/b.jpg"
+    assert known(read(tmp_path / "ds")) == {other: [-1, 1], second: [0, 0]}
+
+
+@pytest.mark.parametrize("empty", ["", "null", "~", "Null", "[]", "[null]"])
+def test_splits_of_nothing(tmp_path, empty):
+    text = f"path: {empty}\ntrain: images\nval: {empty}\ntest: {empty}\n{NAMES}"
+    dataset = read(grow(tmp_path, {"data.yaml": text, "images/1.jpg": ""}))
+    assert rows(dataset) == {"train": [0]} and len(dataset.notes) == 2
+
+
+def test_own_folders_before_those_of_a_data_set_beside(tmp_path):
+    text = f"train: ../train/images\nval: ../valid/images\ntest: ../test/images\n{NAMES}"
+    for folder in (tmp_path, tmp_path / "own"):
+        for split in ("train", "valid", "test"):
+            grow(folder, {f"{split}/images/{folder.name}.jpg": ""})
+    own = grow(tmp_path / "own", {"data.yaml": text})
+    assert read(own).ids == ["train/images/own.jpg", "valid/images/own.jpg", "test/images/own.jpg"]
+    shutil.rmtree(own / "test")  # not to be made up for by images of the other data set
+    dataset = read(own)
+    assert dataset.ids == ["train/images/own.jpg", "valid/images/own.jpg"]
+    assert dataset.notes[1] == "there is no ../test/images: no test images"
+    shutil.rmtree(own / "train")
+    shutil.rmtree(own / "valid")
+    assert read(own).ids[0] == f"../train/images/{tmp_path.name}.jpg"
+
+
 def test_labels_take_the_place_of_the_last_folder_called_images(tmp_path):
     grow(tmp_path, {"data.yaml": f"train: images/a\n{NAMES}", "images/a/images/1.jpg": ""})
     grow(tmp_path, {"images/a/labels/1.txt": "1 0.5 0.5 1 1", "labels/a/images/1.txt": "0 0.5 0.5 1 1"})
@@ -212,6 +312,7 @@ def test_darknet_as_cvat_writes_it(tmp_path):
             "valid.txt": "data/obj_valid_data/3.jpg\n",
             "obj_train_data/1.txt": "1 0.5 0.5 1 1\n",
             "obj_train_data/2.txt": "",
+            "obj_valid_data/3.jpg": "",
         },
     )
     assert detect(tmp_path) and detect(tmp_path / "obj.data")
@@ -219,9 +320,11 @@ def test_darknet_as_cvat_writes_it(tmp_path):
     assert known(dataset) == {
         "obj_train_data/1.jpg": [-1, 1],
         "obj_train_data/2.jpg": [-1, -1],
-        "data/obj_valid_data/3.jpg": [0, 0],
+        "obj_valid_data/3.jpg": [0, 0],
     }
     assert dataset.classes == ["cat", "hot dog"] and rows(dataset) == {"train": [0, 1], "val": [2]}
+    (tmp_path / "obj.data").write_text(f"train = {tmp_path}/train.txt\nnames = {tmp_path}/obj.names\n")
+    assert read(tmp_path).ids == ["obj_train_data/1.jpg", "obj_train_data/2.jpg"]
 
 
 @pytest.mark.parametrize(("images", "labels"), [("", ""), ("images/", "labels/")])
@@ -232,6 +335,19 @@ def test_a_folder_with_classes_txt(tmp_path, images, labels):
     for path in (tmp_path, tmp_path / "classes.txt"):
         assert known(read(path)) == {f"{images}a.jpg": [-1, 1], f"{images}b.jpg": [0, 0]}
     assert read(tmp_path).splits == {} and len(read(tmp_path).notes) == 2
+
+
+def test_names_among_the_labels_as_labelimg_writes_them(tmp_path):
+    home = grow(tmp_path, {"images/a.jpg": "", "images/b.jpg": "", "labels/classes.txt": "cat\ndog\n"})
+    assert not detect(home)
+    grow(home, {"labels/a.txt": "1 .5 .5 1 1"})
+    for path in (home, home / "labels", home / "labels/classes.txt"):
+        assert detect(path)
+        dataset = read(path)
+        assert known(dataset) == {"images/a.jpg": [-1, 1], "images/b.jpg": [0, 0]}
+        assert dataset.notes == (RULE, "1 images have no label file: their labels are unknown")
+    shutil.rmtree(home / "images")
+    assert known(read(home)) == {"images/a": [-1, 1]}
 
 
 def test_darknet_as_roboflow_writes_it(tmp_path):

@@ -62,20 +62,23 @@ FORMATS: dict[str, Format] = {  # the first that detects wins
 }
 
 
-def format_to_write(path: Path, format: str | None) -> Callable[..., list[str]]:
+def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Callable[..., list[str]]:
     """The writer of the format that was given, or else of the one that the ending of the name tells."""
     writers: dict[str, Callable[..., list[str]]] = {
         name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
     }
     if format is None:
-        ends = {native.SUFFIX: "native", **dict.fromkeys(DELIMITERS, "csv")}
-        format = ends.get(suffix(path))
+        format = "native" if path.suffix.lower() == native.SUFFIX else "csv" if suffix(path) in DELIMITERS else None
         if format is None:
+            ends = ", ".join((native.SUFFIX, *DELIMITERS))
             raise TrilabelError(
-                f"{path}: which format? its name may end in {', '.join(ends)}, or name one of {', '.join(writers)}"
+                f"{path}: which format? its name may end in {ends}, or name one of {', '.join(writers)}"
             )
     if format not in writers:
         raise no_such("format to write", format, writers)
+    if path.is_dir() and not getattr(FORMATS[format], "WRITES_FOLDER", False):
+        raise TrilabelError(f"{path}: this is a folder; name a file to write")
+    check_options(path, writers[format], options)
     return writers[format]
 
 

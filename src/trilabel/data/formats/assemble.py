@@ -45,7 +45,7 @@ def assemble(
     keys = rows * len(classes) + columns
     contested = np.intersect1d(keys[signs > 0], keys[signs < 0]) if (signs < 0).any() else keys[:0]
     if len(absent_in):
-        labels = _fill(labels, np.asarray(absent_in, np.int64), contested)
+        labels = fill_absent(labels, np.asarray(absent_in, np.int64), contested)
     notes = list(notes)
     if len(contested):
         notes.append(f"{len(contested)} labels are given both as present and as absent: they are unknown")
@@ -70,7 +70,7 @@ def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[A
     return np.fromiter(chain.from_iterable(rows), dtype).reshape(-1, width)
 
 
-def _fill(labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.int64]) -> Labels:
+def fill_absent(labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.int64] | None = None) -> Labels:
     """The labels with what is unknown in the images `absent_in` made absent, but for what is contested."""
     images, classes = labels.shape
     sizes = np.diff(labels.csr.indptr).astype(np.int64)
@@ -87,8 +87,9 @@ def _fill(labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.in
     columns = np.empty(ends[-1], np.int32)
     columns[np.repeat(filled, np.diff(ends))] = np.tile(np.arange(classes, dtype=np.int32), int(filled.sum()))
     columns[place] = labels.csr.indices
-    contested = contested[filled[contested // classes]]
-    values[ends[contested // classes] + contested % classes] = 0
+    if contested is not None:
+        contested = contested[filled[contested // classes]]
+        values[ends[contested // classes] + contested % classes] = 0
     csr = sp.csr_array((values, columns, ends), shape=labels.shape)
     csr.eliminate_zeros()
     return Labels(csr, labels.classes, labels.ids)

@@ -1,11 +1,13 @@
 """Folders of images with one sub-folder a class, as most programs for single labels want them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats.assemble import Unlisted, check_choice, fill_absent
 from trilabel.data.image_paths import SPLIT_NAMES, RootedPaths, split_name, walk
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -29,11 +31,12 @@ def files_with_labels(path: Path) -> list[str]:
     return sorted(file.name for file in path.iterdir() if file.suffix.lower() in _LABEL_FILES and file.is_file())
 
 
-def read(path: Path, *, images: str | Path | None = None) -> Dataset:
-    """One sub-folder a class: an image is known to have the class of its folder, and nothing else is known of it.
+def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown") -> Dataset:
+    """One sub-folder a class: an image is known to have the class of its folder; `unlisted` is what every other is.
 
     Where all top folders are called train, val, test or the like, they are the splits and the classes lie below.
     """
+    check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     if images is not None:
         raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
     files = sorted(walk(path))
@@ -46,8 +49,12 @@ def read(path: Path, *, images: str | Path | None = None) -> Dataset:
         of = np.array([split_name(part[0]) if len(part) > 1 else "" for part in parts])
         splits = {str(name): np.flatnonzero(of == name) for name in dict.fromkeys(of) if name}
         parts = [part[1:] if len(part) > 1 else part for part in parts]
-    notes = ["images have the class of their folder; every other class is unknown"]
-    return _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
+    notes = [f"images have the class of their folder; every other class is {unlisted}"]
+    dataset = _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
+    if unlisted == "unknown":
+        return dataset
+    in_folder = np.flatnonzero(np.diff(dataset.labels.csr.indptr))
+    return replace(dataset, labels=fill_absent(dataset.labels, in_folder))
 
 
 def _dataset(

@@ -88,9 +88,13 @@ class Instances:
             open_[np.concatenate([found.open for found in self.found])] = True
         closed = described & ~open_ & (self.unlisted != "unknown")
         bare = ~described & ~open_ & (self.empty == "absent")
-        notes = [f"annotated categories are present, others {'unknown' if self.unlisted == 'unknown' else 'absent'}"]
-        if self.unlisted == "auto" and (listing := int((described & open_).sum())):
-            notes.append(f"{listing} images list negative categories: what they do not list is unknown")
+        listing = int((described & open_).sum()) if self.unlisted == "auto" else 0
+        if listing and listing == described.sum():
+            notes = ["annotated categories are present, negative ones absent, others unknown"]
+        else:
+            others = "unknown" if self.unlisted == "unknown" else "absent"
+            notes = [f"annotated categories are present, others {others}"]
+            notes += [f"{listing} images list negative categories: what they do not list is unknown"] if listing else []
         if filled := int(bare.sum()):
             notes.append(f"{filled} images without annotations are absent")
         if unknown := int((~described & ~bare).sum()):

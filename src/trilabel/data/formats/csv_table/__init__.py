@@ -17,8 +17,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import check_choice
-from trilabel.data.formats.csv_table.table_file import DELIMITERS, NameTooLong, Table, read_header, suffix, understand
+from trilabel.data.formats.assemble import Unlisted, check_choice, fill_absent
+from trilabel.data.formats.csv_table.table_file import (
+    DELIMITERS,
+    TAG_COLUMNS,
+    NameTooLong,
+    Table,
+    read_header,
+    suffix,
+    understand,
+    usual_delimiter,
+)
 from trilabel.data.formats.csv_table.tag_lists import tags_of, usual_separator
 from trilabel.data.formats.csv_table.writing import write
 from trilabel.data.image_paths import locate, split_name
@@ -51,21 +60,26 @@ def read(
     ignore: Sequence[str] = (),
     delimiter: str | None = None,
     separator: str | None = None,
+    unlisted: Unlisted = "unknown",
 ) -> Dataset:
     """Reads a table of labels; docs/data.md says what each column and cell means.
 
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
     the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
     becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
-    `separator` stands between the tags of a cell.
+    `separator` stands between the tags of a cell. `unlisted` is what everything else is in an image of which something
+    is known.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
     check_choice(path, "values", values, ("auto", "binary", "signed"))
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
-    delimiter = delimiter or DELIMITERS.get(suffix(path), ",")
+    check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
+    delimiter = delimiter or usual_delimiter(path)
     table = understand(path, delimiter, read_header(path, delimiter), layout, ignore)
     if layout == "auto" and table.label >= 0 and table.value < 0 and _has_lists(table):
         table = replace(table, tags=table.label, label=-1)
+    if layout == "auto" and _has_tags(table):
+        table = understand(path, delimiter, table.header, "tags", ignore)
     cells = _Cells(_SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else _SIGNS)
     labels, files, splits = _read_table(table, cells, separator if table.tags >= 0 else conflict)
     if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
@@ -73,8 +87,12 @@ def read(
             f"{path}: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
             "(both are absent)"
         )
+    if unlisted == "absent":
+        labels = fill_absent(labels, np.flatnonzero(np.diff(labels.csr.indptr)))
     paths, missing = locate(images or path.parent, labels.ids if files is None else files)
-    notes = _notes(table, values == "signed", len(labels) - sum(map(len, splits.values())), missing, paths.root)
+    notes = _notes(
+        table, values == "signed", unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root
+    )
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
 
 
@@ -84,8 +102,19 @@ def _has_lists(table: Table) -> bool:
     return any(cells) and all(cell.startswith("[") and cell.endswith("]") for cell in cells if cell)
 
 
-def _notes(table: Table, signed: bool, in_no_split: int, missing: int, root: str) -> Iterator[str]:
-    if table.tags >= 0:
+def _has_tags(table: Table) -> bool:
+    """Whether one column of a wide table is called tags, or the like, and holds words."""
+    columns = [column for column in table.classes if table.header[column].strip().lower() in TAG_COLUMNS]
+    if len(columns) != 1:
+        return False
+    some = (row for _, row in islice(table.rows(), 50) if len(row) == len(table.header))
+    return any(row[columns[0]].strip().lower() not in _SIGNS for row in some)
+
+
+def _notes(table: Table, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
+    if unlisted == "absent":
+        yield "what is not said of an image is absent, but where nothing is said of it"
+    elif table.tags >= 0:
         yield "listed tags are present; every other label, and all of an image without tags, is unknown"
     elif table.label >= 0 and table.value < 0:
         yield "listed labels are present; every other label is unknown"
@@ -295,6 +324,8 @@ def _check_row(table: Table, cells: _Cells, row: list[str], where: str) -> None:
     for name, text in values:
         if cells.sign(text) == _NO_LABEL:
             hint = f" (if {name!r} is no class, pass it in ignore)" if table.classes else ""
+            if table.classes and text.strip()[:1].isalpha():
+                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, say layout='tags')"
             raise TrilabelError(
                 f"{where}: value {text!r} for image {image!r}, class {name!r}: "
                 f"use 1 present, 0 absent, empty unknown{hint}"

@@ -20,7 +20,7 @@ from trilabel.names import Names
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _ROWS, _CELLS, _NAME_BYTES = 1 << 18, 1 << 22, 1 << 24  # the most to read at once
 _IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
-_TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
+TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
 
 
 class NameTooLong(Exception):
@@ -149,6 +149,17 @@ def read_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise TrilabelError(f"{path}, row {line}: cannot be read as a table ({error})") from None
 
 
+def usual_delimiter(path: Path) -> str:
+    """What separates the cells: what the ending of the name says, unless the first line has only others."""
+    usual = DELIMITERS.get(suffix(path), ",")
+    try:
+        with open_table(path, "rt") as file:
+            first = file.readline(1 << 16)
+    except (OSError, EOFError, zlib.error):
+        return usual  # reading it will say what is wrong
+    return next((mark for mark in (usual, ",", ";", "\t") if mark in first), usual)
+
+
 def read_header(path: Path, delimiter: str) -> list[str]:
     """The names of the columns."""
     if len(delimiter) != 1 or not delimiter.isascii():
@@ -176,8 +187,8 @@ def understand(
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)
     found = f"{path}: found the columns {', '.join(map(repr, header[:8]))}{', …' if len(header) > 8 else ''};"
-    if layout == "tags" or (layout == "auto" and [names[column] in _TAG_COLUMNS for column in rest] == [True]):
-        tags = next((column for column in rest if names[column] in _TAG_COLUMNS), rest[0] if len(rest) == 1 else -1)
+    if layout == "tags" or (layout == "auto" and [names[column] in TAG_COLUMNS for column in rest] == [True]):
+        tags = next((column for column in rest if names[column] in TAG_COLUMNS), rest[0] if len(rest) == 1 else -1)
         if tags < 0:
             raise TrilabelError(f"{found} which one holds the tags? call it tags")
         left_out = [header[column] for column in rest if column != tags]

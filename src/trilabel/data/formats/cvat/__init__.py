@@ -83,6 +83,7 @@ def read(
     odd["images have no annotation: they are unknown"] = len(pictures) - len(annotated)
     ids, paths, missing = _images(document, pictures, images)
     odd[f"images have no file in {paths.root}"] = missing
+    odd["images share a file with one of the same name; put each where its id says"] = len(ids) - len(set(paths.names))
     subsets = [picture.get("subset", "").strip() for picture in pictures]
     return assemble(
         path,
@@ -106,15 +107,17 @@ def _images(
 ) -> tuple[list[str], RootedPaths, int]:
     """Ids, paths and how many files were looked for in vain. In a project, each subset has a folder of its images."""
     names = [document.text(picture, "name") for picture in pictures]
-    both = zip(pictures, names, strict=True)
-    inside = [f"{picture.get('subset', '').strip()}/{name}".lstrip("/") for picture, name in both]
-    ids = names if len(set(names)) == len(names) else inside
+    inside, by_task = (
+        [f"{picture.get(key, '').strip()}/{name}".lstrip("/") for picture, name in zip(pictures, names, strict=True)]
+        for key in ("subset", "task_id")
+    )
+    ids = next((form for form in (names, inside, by_task) if len(set(form)) == len(form)), inside)
     first: dict[str, Element] = {}
     for name, picture in zip(ids, pictures, strict=True):
         if first.setdefault(name, picture) is not picture:
             raise document.fault(picture, f"image {name!r} stands here for the second time; remove one of them")
     usual = (document.file.parent / "images", document.file.parent)
-    roots = [(root_of(images, usual, files), files) for files in (names, inside)]
+    roots = [(root_of(images, usual, files), files) for files in (names, inside, by_task)]
     root, files = max(roots, key=lambda pair: found_in(*pair))
     if not found_in(root, files):
         files = ids

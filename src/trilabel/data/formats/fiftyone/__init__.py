@@ -15,6 +15,7 @@ from trilabel.names import Names
 
 __all__ = ["RULE", "detect", "read", "write"]
 
+WRITES_FOLDER = True
 RULE = "listed labels are present, others unknown; images without labels are unknown"
 
 _FIRST_KEYS = {"labels.json": ("classes", "labels"), "samples.json": ("samples",)}

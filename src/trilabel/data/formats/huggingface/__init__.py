@@ -12,6 +12,7 @@ from trilabel.data.formats.huggingface.labels import (
     listed,
     object_boxes,
     objects,
+    unpack,
     wide_entries,
 )
 from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
@@ -39,7 +40,8 @@ def read(
     """Reads an image folder with metadata.
 
     Labels are those of `column`, or of the first of labels, label, tags and objects that is there, or else of all
-    columns of 0 and 1. `unlisted` says what a label is that an image's list does not have.
+    columns of 0 and 1. A `column` of 0 and 1 is one class. `unlisted` says what a label is that an image's list does
+    not have.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     table = read_table(path)
@@ -49,7 +51,11 @@ def read(
     ids = [text or name for text, name in zip(table.columns.get(ID_COLUMN, repeat(None)), names, strict=False)]
     _refuse_repeats(table, ids)
     chosen = column or next((name for name in (*_LISTS, "objects") if name in table.columns), None)
-    labels = _from_columns(path, table) if chosen is None else _from_lists(table, chosen, unlisted)
+    classes = class_columns(table, table.columns if chosen is None else [chosen])
+    if chosen is None or any(map(any, classes.values())):
+        labels = _from_columns(path, table, classes)
+    else:
+        labels = _from_lists(table, chosen, unlisted)
     notes = labels.notes
     used = labels.used | {_name_column(table), ID_COLUMN, "split"}
     left_out = [name for name in table.columns if name not in used]
@@ -76,8 +82,7 @@ class _Labels(NamedTuple):
     notes: list[str]
 
 
-def _from_columns(path: Path, table: Table) -> _Labels:
-    columns = class_columns(table)
+def _from_columns(path: Path, table: Table, columns: dict[str, list[int]]) -> _Labels:
     if not columns:
         raise TrilabelError(
             f"{path}: no column of 0 and 1 and none called {', '.join(_LISTS)} or objects, only "
@@ -88,6 +93,7 @@ def _from_columns(path: Path, table: Table) -> _Labels:
 
 
 def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
+    table.columns[column] = [unpack(table, row, column) for row in range(len(table))]
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
     drawn = isinstance(first[0] if isinstance(first, list) else first, dict)
     lists = [(objects if drawn else listed)(table, row, column) for row in range(len(table))]

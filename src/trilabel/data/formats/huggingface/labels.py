@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from math import isfinite
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trilabel.data.formats.assemble import Box, Entry
-from trilabel.data.formats.huggingface.metadata import Table
+from trilabel.data.formats.huggingface.metadata import Table, plain
 from trilabel.data.formats.huggingface.writing import NO_CLASS
 from trilabel.data.formats.source_files import short
 
@@ -25,12 +25,13 @@ _MINUS = 2  # what -1 would mean is not for us to guess
 # ---- a column a class
 
 
-def class_columns(table: Table) -> dict[str, list[int]]:
-    """For each column of 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
+def class_columns(table: Table, names: Iterable[str]) -> dict[str, list[int]]:
+    """For each of these columns that holds only 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
     found = {}
-    for name, cells in table.columns.items():
+    for name in names:
         if name in NO_CLASS or name.endswith("_file_name"):
             continue
+        cells = table.columns[name]
         try:
             signs = {cell: _sign(cell) for cell in set(cells)}
         except TypeError:  # lists and objects
@@ -60,29 +61,31 @@ def _sign(cell: Any) -> int | None:
 # ---- lists of labels
 
 
+def unpack(table: Table, row: int, column: str) -> Any:
+    """A cell; where it is the text of a list or an object, as JSON or Python write it, that list or object."""
+    cell = table.columns[column][row]
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
+        return cell
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return plain(parse(cell.strip()))
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            continue
+    raise table.fault(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
+
+
 def listed(table: Table, row: int, column: str) -> list[str] | None:
-    """The labels in a cell: a list, the text of one, or a text; None where there is nothing.
+    """The labels in a cell: a list or a text; None where there is nothing.
 
     In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
     """
     cell = table.columns[column][row]
     if cell is None:
         return None
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        cell = _list_in_text(table, row, column, cell)
-    elif isinstance(cell, str):
+    if isinstance(cell, str):
         parts = re.split(r"[,;|]", cell) if column.endswith("s") else [cell]
         return [text for part in parts if (text := part.strip())]
     return [_name(table, row, column, item) for item in (cell if isinstance(cell, list) else [cell])]
-
-
-def _list_in_text(table: Table, row: int, column: str, text: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return list(parse(text.strip()))
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            continue
-    raise table.fault(row, f'{column} is {short(text)}, which is no list; write such as ["cat", "dog"]')
 
 
 def _name(table: Table, row: int, column: str, item: Any) -> str:

@@ -16,7 +16,8 @@ from trilabel.data.formats.source_files import read_lines
 from trilabel.errors import TrilabelError
 
 _KINDS = (".csv", ".jsonl", ".parquet")
-_NAME_COLUMN = rb"file_name|(^|[,\"\s{])image([\",\s:]|$)"
+# A column "image" alone may be that of any table; only file_name is a word of image folders.
+_NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": rb'"([^"\\]*_)?file_name"\s*:'}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def names_images(file: Path) -> bool:
     """Whether the first line of a metadata file has a column of file names; a packed table is taken to have one."""
     try:
         with file.open("rb") as opened:
-            return file.suffix == ".parquet" or bool(re.search(_NAME_COLUMN, opened.readline(1 << 16)))
+            start = opened.readline(1 << 16).removeprefix(b"\xef\xbb\xbf")
+            return file.suffix == ".parquet" or bool(re.search(_NAME_COLUMN[file.suffix], start))
     except OSError:
         return False
 
@@ -104,7 +106,7 @@ def _read(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
 def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in read_lines(file):
         try:
-            record = _plain(json.loads(text))
+            record = plain(json.loads(text))
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error).splitlines()[0]
             raise TrilabelError(f"{file}, line {line}: damaged JSON ({reason})") from None
@@ -142,16 +144,16 @@ def _read_parquet(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
     except Exception as error:  # pyarrow raises a dozen kinds when bytes are damaged
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise TrilabelError(f"{file}: cannot be read as a Parquet table ({reason})") from None
-    columns = {str(name): [_plain(cell) for cell in frame[name].tolist()] for name in frame}
+    columns = {str(name): [plain(cell) for cell in frame[name].tolist()] for name in frame}
     return columns, list(range(1, len(frame) + 1))
 
 
-def _plain(cell: Any) -> Any:
-    """A cell without NumPy's types, and None for NaN and empty texts."""
+def plain(cell: Any) -> Any:
+    """A cell without NumPy's types, tuples and sets, and None for NaN and empty texts."""
     if hasattr(cell, "tolist"):
         cell = cell.tolist()
     if isinstance(cell, dict):
-        return {name: _plain(value) for name, value in cell.items()}
-    if isinstance(cell, list):
-        return [_plain(value) for value in cell]
+        return {str(name): plain(value) for name, value in cell.items()}
+    if isinstance(cell, list | tuple | set):
+        return [plain(value) for value in cell]
     return None if cell != cell or cell == "" else cell

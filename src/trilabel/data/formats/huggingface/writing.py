@@ -27,6 +27,8 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     """
     labels, file = dataset.labels, path / "metadata.csv"
     notes = [f"{len(dataset.boxes.cls)} boxes: not written"] if dataset.boxes is not None else []
+    if empty := sum(not len(rows) for rows in dataset.splits.values()):
+        notes.append(f"{empty} splits without images left out")
     names = list(labels.ids)
     if dataset.paths is None:
         notes.append("the images are in memory: file_name holds their ids, and no files")

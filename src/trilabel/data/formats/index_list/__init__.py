@@ -43,7 +43,7 @@ def detect(path: Path) -> bool:
 
 
 def read(
-    path: Path, *, images: str | Path | None = None, classes: str | None = None, unlisted: Unlisted = "unknown"
+    path: Path, *, images: str | Path | None = None, classes: str | Path | None = None, unlisted: Unlisted = "unknown"
 ) -> Dataset:
     """Reads a list of images and numbers of classes; `classes` is a text file with the name of a class in each line.
 

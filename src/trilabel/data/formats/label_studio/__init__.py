@@ -40,8 +40,8 @@ def read(
 
     `field` reads one control of the labelling configuration alone, by its name; otherwise a choice that several
     fields offer is called "field: choice". What is chosen in a field "absent" is absent. A label that only some
-    annotators of an image give is unknown. Where annotations are marked as ground truth, no others count.
-    A choice in a taxonomy is called by its path, and all that is above it is present as well.
+    annotators of an image give is unknown, and its boxes are left out. Where annotations are marked as ground truth,
+    no others count. A choice in a taxonomy is called by its path, and all that is above it is present as well.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
     found = Tasks(Json.read(path, list), field)
@@ -56,17 +56,22 @@ def read(
     number = {name: position for position, name in enumerate(classes)}
     column = {this: number[name] for this, name in title.items()}
     said = [[{(column[this], sign) for this, sign in one} for one in task.annotations] for task in tasks]
-    entries, absent_in, disputed = _agreed(said, unlisted)
+    entries, absent_in, disputed = _agreed(said, unlisted, len(classes))
+    present = {entry[:2] for entry in entries if entry[2] > 0} - {entry[:2] for entry in entries if entry[2] < 0}
+    drawn = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
+    boxes = [box for box in drawn if box[:2] in present]
     odd = {
         "images were skipped: they are unknown": sum(task.skipped and not task.annotations for task in tasks),
         "images have no annotation: they are unknown": sum(not (task.skipped or task.annotations) for task in tasks),
         "labels that only some annotators of an image give are unknown": disputed,
+        "boxes of labels that are not present left out": len(drawn) - len(boxes),
         "classes are called 'field: choice', because several fields offer the choice": len(
             {name for (_, text), name in title.items() if name != text}
         ),
         **{f"results of type {kind!r} left out": count for kind, count in found.others.items()},
     }
-    boxes = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
+    read_from = ", ".join(map(repr, found.fields if field is None else [field]))
+    texts = ", ".join(map(repr, found.texts)) if field is None else ""
     splits = [task.data.value.get("split") for task in tasks]
     return assemble(
         path,
@@ -78,8 +83,9 @@ def read(
         split_of=[split if isinstance(split, str) else "" for split in splits],
         boxes=boxes or None,
         notes=[
-            f"labels are from {', '.join(map(repr, found.fields)) or 'no field'}: what was chosen or drawn is present, "
+            f"labels are from {read_from or 'no field'}: what was chosen or drawn is present, "
             f"the rest of an annotated image is {unlisted}",
+            *([f"texts in {texts} are taken as labels, chosen or typed; field chooses one field"] if texts else []),
             *(f"{count} {what}" for what, count in odd.items() if count),
         ],
     )
@@ -121,19 +127,25 @@ def _classes(tasks: list[Task]) -> tuple[dict[Class, str], list[str]]:
     return title, list(dict.fromkeys([*first, *sorted(title.values())]))
 
 
-def _agreed(said: list[list[set[tuple[int, int]]]], unlisted: Unlisted) -> tuple[list[Entry], Sequence[int], int]:
+def _agreed(
+    said: list[list[set[tuple[int, int]]]], unlisted: Unlisted, classes: int
+) -> tuple[list[Entry], Sequence[int], int]:
     """Entries of labels on which the annotators of an image agree, annotated images, and how many others there are."""
     entries: list[Entry] = []
-    absent_in, disputed = [], set()
+    absent_in, disputed = [], 0
     for row, annotations in enumerate(said):
         lists = annotations if unlisted == "absent" else [one for one in annotations if one]
-        if lists and unlisted == "absent":
-            absent_in.append(row)
-        for (column, sign), count in Counter(chain.from_iterable(lists)).items():
-            if count == len(lists) or (sign < 0 and unlisted == "absent"):
-                entries.append((row, column, sign))
-            elif unlisted == "absent":
-                entries += [(row, column, 1), (row, column, -1)]  # contested, so that it is not filled as absent
+        counts = Counter(chain.from_iterable(lists))
+        given = {column: [sign for sign in (1, -1) if counts[column, sign]] for column, _ in counts}
+        before = disputed
+        for column, signs in given.items():
+            everyone = all(counts[column, sign] == len(lists) for sign in signs)
+            if everyone or (signs == [-1] and unlisted == "absent"):
+                entries += [(row, column, sign) for sign in signs]
             else:
-                disputed.add((row, column))
-    return entries, absent_in, len(disputed)
+                disputed += 1
+        if lists and unlisted == "absent" and disputed == before:
+            absent_in.append(row)
+        elif lists and unlisted == "absent":  # what is disputed must not be filled as absent
+            entries += [(row, column, -1) for column in range(classes) if column not in given]
+    return entries, absent_in, disputed

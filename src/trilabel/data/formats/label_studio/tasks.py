@@ -30,10 +30,11 @@ class Task:
 
 
 class Tasks:
-    """All tasks of an export, which fields they were labelled in, and how many results were of no use."""
+    """All tasks of an export, which fields they were labelled in, which of these hold texts, and what was of no use."""
 
     def __init__(self, document: Json, field: str | None) -> None:
         self.fields: Counter[str] = Counter()
+        self.texts: dict[str, None] = {}  # in order
         self.others: Counter[str] = Counter()
         self._field = field
         tasks: dict[str, Task] = {}
@@ -46,7 +47,7 @@ class Tasks:
             task = tasks.setdefault(key, Task(record, data, image, [], []))
             if task.image != image:
                 raise data.fault(f"has the id of [{task.place.path[0]}] but another image; correct one of them")
-            for results in _annotations(record, task) if full else [_flat(record, image)]:
+            for results in _annotations(record, task) if full else [_flat(record, image, self.texts)]:
                 task.annotations.append(set(self._said(results, task)))
         self.tasks = list(tasks.values())
 
@@ -86,8 +87,11 @@ def _annotations(record: Json, task: Task) -> Iterator[Iterator[Result]]:
         )
 
 
-def _flat(record: Json, image: str) -> Iterator[Result]:
-    """The results of a record of JSON-MIN: there fields stand after the id of the task and before the annotator."""
+def _flat(record: Json, image: str, texts: dict[str, None]) -> Iterator[Result]:
+    """The results of a record of JSON-MIN: there fields stand after the id of the task and before the annotator.
+
+    A text may be a choice or what someone typed; `texts` gathers the fields that hold such.
+    """
     keys = list(record.value)
     start, end = (keys.index(key) if key in keys else -1 for key in ("id", "annotator"))
     for key in keys[start + 1 : end] if -1 < start < end else keys:
@@ -97,6 +101,7 @@ def _flat(record: Json, image: str) -> Iterator[Result]:
         for number, value in enumerate(found if isinstance(found, list) else [found]):
             inside = (key, number) if isinstance(found, list) else (key,)
             if isinstance(value, str):
+                texts[key] = None
                 value = {"choices": [value]}
             kinds = [kind for kind in value if _is_label(kind)] if isinstance(value, dict) else []
             for kind in kinds or [key]:

@@ -10,7 +10,16 @@ from trilabel.console import track
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
 from trilabel.data.formats.source_files import read_lines
-from trilabel.data.formats.yolo.layout import Source, describe, files_below, find, label_of, labels_folder
+from trilabel.data.formats.yolo.layout import (
+    Source,
+    describe,
+    files_below,
+    find,
+    from_root,
+    is_list_of_names,
+    label_of,
+    labels_folder,
+)
 from trilabel.data.image_paths import RootedPaths, is_image, root_of, split_name
 from trilabel.errors import TrilabelError
 
@@ -18,6 +27,7 @@ RULE = "classes with a box are present, others absent; images without a label fi
 
 _NO_LABELS = re.compile(r"(classes|labels|train|val|valid|validation|test|trainval|readme.*)$", re.I)
 _Corners = tuple[float, float, float, float]  # left, top, right, bottom
+_SAMPLE = 50  # lines of a list
 _EDGE = 0.01  # how far outside the image a coordinate may lie, where rounding has put it
 
 
@@ -94,7 +104,7 @@ def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str],
     images = [inside + name for name in sorted(files_below(image_root / source.where)) if is_image(name)]
     expected = {label_of(name) for name in images}
     labels = [folder + name for name in sorted(files_below(root / folder)) if name.endswith(".txt")]
-    extra = [name for name in labels if name not in expected]
+    extra = [name for name in labels if name not in expected and not is_list_of_names(name)]
     if folder == inside:  # lists and the like are in the same folder
         extra = [name for name in extra if not _NO_LABELS.match(name.rpartition("/")[2][: -len(".txt")])]
     if not extra:
@@ -106,18 +116,44 @@ def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str],
 
 
 def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
-    """The images of a list. Paths may start at the root, at the list's folder, or above ("data/…", "../…")."""
+    """The images of a list. Paths start at the root or at the list's folder, or lead there on another machine."""
     file = root / source.where
-    lines = [text.replace("\\", "/").removeprefix("./") for _, text in read_lines(file)]
-    beside = os.path.relpath(file.parent, root).replace(os.sep, "/") + "/"
-    first, cut, prefix = lines[0] if lines else "", "", ""
-    for cut, prefix in (("", ""), ("", beside), (f"{first.partition('/')[0]}/", ""), ("", "")):
-        name = prefix + first.removeprefix(cut)
-        if os.path.exists(image_root / name) or os.path.exists(root / label_of(name)):  # noqa: PTH110
+    numbered = [(number, text.replace("\\", "/").removeprefix("./")) for number, text in read_lines(file)]
+    if not numbered:
+        return [], []
+    lines = [line for _, line in numbered]
+    beside = os.path.relpath(file.parent, root).replace(os.sep, "/")
+    folders = [""] if beside == "." else ["", f"{beside}/"]
+
+    def there(line: str, cut: int, folder: str) -> bool:
+        name = folder + _tail(line, cut)
+        places = (image_root, name), (root, label_of(name))
+        return any(os.path.isfile(os.path.join(*place)) for place in places)  # noqa: PTH113, PTH118 (for many lines)
+
+    found, cut, folder = 0, 0, ""
+    for some in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
+        ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in some)) for folder in folders]
+        counts = [sum(there(line, *way) for line in some) for way in ways]
+        found = max(counts)
+        if found:
+            cut, folder = ways[counts.index(found)]
             break
-    names = [os.path.normpath(prefix + line.removeprefix(cut)).replace(os.sep, "/") for line in lines]
+    if not found and source.split == "test":  # Ultralytics' COCO lists test images, which few people have
+        return [], [f"no line of {file.name} has an image or a label file: no test images"]
+    if not found:
+        raise TrilabelError(
+            f"{file}, line {numbered[0][0]}: neither an image nor a label file of {_short(lines[0])!r} in {root}, "
+            "nor of any other line; correct the paths"
+        )
+    shorten = from_root(root)
+    names = [shorten(os.path.normpath(folder + _tail(line, cut)).replace(os.sep, "/")) for line in lines]
     twice = len(names) - len(set(names))
     return names, [f"{twice} lines of {file.name} repeat an image: left out"] if twice else []
+
+
+def _tail(line: str, cut: int) -> str:
+    """A path without its first parts."""
+    return line.split("/", cut)[-1]
 
 
 # ---- label files
@@ -172,5 +208,8 @@ def _whole(text: str) -> int:
 
 
 def _fault(file: str, number: int, line: str, expected: str) -> TrilabelError:
-    short = line if len(line) <= 60 else line[:59] + "…"
-    return TrilabelError(f"{file}, line {number}: {short!r} is not {expected}; correct the line")
+    return TrilabelError(f"{file}, line {number}: {_short(line)!r} is not {expected}; correct the line")
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= 60 else line[:59] + "…"

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from trilabel.errors import TrilabelError
 
 _YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
 _SPLITS = ("train", "val", "valid", "validation", "test")
+_UP = re.compile(r"^(\.\./)+")
 
 
 class Source(NamedTuple):
@@ -44,7 +45,7 @@ def find(path: Path) -> Path | None:
     if len(usual) > 1:
         names = ", ".join(file.name for file in usual)
         raise TrilabelError(f"{path}: may be described by {names}; give the path of one of these files")
-    folders = [path, *(path / split for split in _SPLITS)]
+    folders = [path, path / "labels", *(path / split for split in _SPLITS)]  # LabelImg puts names beside labels
     others = [folder / name for name in ("obj.data", *_NAMES) for folder in folders]
     return next((file for file in [*usual, *others] if os.path.isfile(file) and _describes(file)), None)  # noqa: PTH113
 
@@ -58,7 +59,8 @@ def describe(path: Path) -> Layout:
         return _from_yaml(file)
     if file.suffix == ".data":
         return _from_data(file)
-    root = file.parent.parent if file.parent != path and path.is_dir() else file.parent
+    inner = file.parent.name == "labels" and (file.parent.parent / "images").is_dir()
+    root = file.parent.parent if inner or (file.parent != path and path.is_dir()) else file.parent
     inside = "images" if (root / "images").is_dir() or (root / "labels").is_dir() else "."
     return Layout(root, _names(file), [Source("", inside)], False, [])
 
@@ -84,12 +86,35 @@ def files_below(folder: Path) -> Iterator[str]:
         yield from (prefix + name for name in files if not name.startswith("."))
 
 
+def is_list_of_names(file: str) -> bool:
+    """Whether a file is called as those that name the classes are."""
+    return file.rpartition("/")[2] in _NAMES
+
+
+def from_root(root: Path) -> Callable[[str], str]:
+    """Makes of a path that leads below the root one that starts there; others stay what they are."""
+    bases = (os.path.abspath(root), os.path.realpath(root))  # noqa: PTH100 (the root may be reached by a link)
+
+    def shorten(name: str) -> str:
+        if not (os.path.isabs(name) or name.startswith("../")):  # noqa: PTH117 (for each line of a list)
+            return name
+        full = os.path.normpath(os.path.join(bases[0], name))  # noqa: PTH118
+        for base in bases:
+            if full == base:
+                return "."
+            if full.startswith(start := os.path.join(base, "")):  # noqa: PTH118
+                return full[len(start) :].replace(os.sep, "/")
+        return name
+
+    return shorten
+
+
 # ---- telling descriptions
 
 
 def _describes(file: Path) -> bool:
     if file.name in _NAMES:
-        return _has_labels(file.parent)
+        return _has_labels(file.parent) or (file.parent.name == "labels" and _has_labels(file.parent.parent))
     try:
         with file.open("rb") as opened:
             start = opened.read(1 << 18)
@@ -104,7 +129,8 @@ def _describes(file: Path) -> bool:
 
 def _has_labels(folder: Path) -> bool:
     """Whether label files are in labels/ or beside images; only the first files are looked at."""
-    if any(name.endswith(".txt") for name in islice(files_below(folder / "labels"), 1000)):
+    some = list(islice(files_below(folder / "labels"), 1000))
+    if any(name.endswith(".txt") and not is_list_of_names(name) for name in some):
         return True
     some = [name for name in islice(files_below(folder), 1000) if is_image(name)]
     return any((folder / label_of(name)).is_file() for name in some[:20])
@@ -126,10 +152,13 @@ def _from_yaml(file: Path) -> Layout:
     line, folder = keys.get("path", (1, None))
     below = next(iter(_texts(file, "path", line, folder)), ".")
     roots = [file.parent / below, file.parent.parent / below, file.parent]
-    root = next((root for root in roots if any(_place(root, text) for _, _, text in wanted)), file.parent)
+    forms = [form for _, _, text in wanted for form in (text, _UP.sub("", text))]
+    root = next((root for root in roots if any(_place(root, form) for form in forms)), file.parent)
+    # Roboflow writes ../train/images for train/images. Where that is here, a ../train/images is another data set's.
+    own = any(_place(root, _UP.sub("", text)) for _, _, text in wanted if _UP.match(text))
     sources, notes = [], []
     for key, line, text in wanted:
-        where = _place(root, text)
+        where = _place(root, _UP.sub("", text) if own else text)
         if where is not None:
             sources.append(Source(split_name(key), where))
         elif key == "test":  # Roboflow names one always
@@ -144,16 +173,15 @@ def _from_yaml(file: Path) -> Layout:
 def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:
     if isinstance(value, dict):
         raise TrilabelError(f"{file}, line {line}: {key} is a map; write a path or a list of paths")
-    return [value] if isinstance(value, str) else [text for text in value or () if text]
+    texts = [value] if isinstance(value, str) else value or ()
+    return [text for text in texts if text.lower() not in ("", "~", "null")]
 
 
 def _place(root: Path, text: str) -> str | None:
-    """A path as it is found below the root; None where neither it nor the folder of its labels is there."""
-    for where in (text, re.sub(r"^(\.\./)+", "", text)):  # Roboflow writes ../train/images for train/images
-        there = [root / where] if where.lower().endswith(".txt") else [root / where, root / labels_folder(where)]
-        if any(os.path.exists(place) for place in there):  # noqa: PTH110
-            return where
-    return None
+    """A path as it is from the root; None where neither it nor the folder of its labels is there."""
+    where = from_root(root)(text)
+    there = [root / where] if where.lower().endswith(".txt") else [root / where, root / labels_folder(where)]
+    return where if any(os.path.exists(place) for place in there) else None  # noqa: PTH110
 
 
 def _classes(file: Path, line: int, names: Value, count_line: int, count: Value) -> list[str]:
@@ -195,7 +223,7 @@ def _from_data(file: Path) -> Layout:
 
 def _as_written(root: Path, text: str) -> str:
     """A file below the root, perhaps without the folder that Darknet was started in ("data/train.txt"); "" if none."""
-    options = (text, text.partition("/")[2], text.rpartition("/")[2])
+    options = (from_root(root)(text) if text else "", text.partition("/")[2], text.rpartition("/")[2])
     return next((name for name in options if name and os.path.isfile(root / name)), "")  # noqa: PTH113
 
 
