@@ -415,7 +415,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, data):
     inside = data.draw(st.sampled_from(["", "train/", "../x/"]))
     paths = [str(root / "out" / f"{inside}{number}.jpg") for number in range(len(names))]
     dataset = Dataset(names, paths, Labels.from_signed(signed, classes, names), splits)
-    assert write(dataset, root / "out") == []
+    assert all("outside this folder" in note for note in write(dataset, root / "out"))
     again = read(root / "out")
     assert again.labels == dataset.labels and rows(again) == rows(dataset)
     assert [Path(path).resolve() for path in again.paths] == [Path(path).resolve() for path in paths]
@@ -423,7 +423,9 @@ def test_what_is_written_is_read_back(tmp_path_factory, data):
 
 def test_writes_what_others_read(wide, tmp_path):
     out = tmp_path / "out"
-    assert write(read(wide), out) == []
+    assert write(read(wide), out) == [
+        "4 images lie outside this folder: Hugging Face's loader wants them in it, so move them"
+    ]
     assert (out / "metadata.csv").read_text() == (
         "file_name,trilabel_id,split,cat,hot dog,año\n"
         "../wide/train/1.jpg,train/1.jpg,train,1,0,\n"
@@ -449,9 +451,9 @@ def test_what_cannot_be_written(tmp_path):
         )
 
     boxes = Boxes(np.array([0]), np.array([0]), np.zeros((1, 4), np.float32))
-    assert write(made(boxes=boxes), tmp_path) == ["1 boxes: not written"]
+    assert write(made(boxes=boxes), tmp_path)[0] == "1 boxes: not written"
     empty = {"train": np.array([0]), "val": np.array([], np.int64), "test": np.array([], np.int64)}
-    assert write(made(splits=empty), tmp_path) == ["2 splits without images left out"]
+    assert write(made(splits=empty), tmp_path)[0] == "2 splits without images left out"
     assert rows(read(tmp_path)) == {"train": [0]}
     for bad in (made(["split"]), made(["x_file_name"]), made(["a\rb"]), made([""]), made(ids=["a\0"])):
         with pytest.raises(TrilabelError, match=r"metadata.csv: cannot hold a (class|image) called .*; rename it"):
@@ -475,3 +477,9 @@ def test_a_hundred_thousand_images(tmp_path):
     start = time.process_time()
     assert read(tmp_path).labels.known == 700_000
     assert time.process_time() - start < 6
+
+
+def test_images_outside_the_folder_are_pointed_out(tmp_path):
+    labels = Labels.from_signed([[1], [1]], ["cat"], ["a.jpg", "b.jpg"])
+    notes = write(Dataset(labels.ids, [str(tmp_path / "a.jpg"), str(tmp_path / "hf/b.jpg")], labels), tmp_path / "hf")
+    assert notes == ["1 images lie outside this folder: Hugging Face's loader wants them in it, so move them"]

@@ -23,6 +23,7 @@ from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
 
+WRITES_FOLDER = True
 RULE = "columns of 0 and 1: 0 is absent, empty unknown; lists of labels: listed are present, others unknown"
 
 _LISTS = ("labels", "label", "tags")

@@ -34,6 +34,8 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         notes.append("the images are in memory: file_name holds their ids, and no files")
     else:
         names = [name.replace(os.sep, "/") for name in relative_to(dataset.paths, path)]
+    if outside := sum(name.startswith("../") for name in names):
+        notes.append(f"{outside} images lie outside this folder: Hugging Face's loader wants them in it, so move them")
     _refuse_unreadable(file, labels, names)
     columns = {"file_name": names}
     if names != list(labels.ids):
