@@ -118,6 +118,8 @@ def test_damage_is_told(tmp_path):
     assert refusal(path) == "FILE: is of format version 7, this trilabel reads 1; upgrade it"
     path.write_bytes(content.replace(b'\\"images\\": 4', b'\\"images\\": 5'))
     assert refusal(path) == "FILE: damaged: the header is not what was written; make it again"
+    path.write_bytes(content.replace(b'\\"root\\"', b'\\"\\ud800\\"'))
+    assert refusal(path).startswith("FILE: ")
     path.write_bytes(content + b"more")
     assert refusal(path) == f"FILE: has {size + 4:,} of {size:,} bytes: cut short or added to; make it again"
     for junk in (b"PK", b"\xff" * 100, (5).to_bytes(8, "little") + b"[[[[[", content[:100]):

@@ -150,7 +150,8 @@ def _header(arrays: _Arrays, about: dict[str, Any]) -> bytes:
 
 def _text_checksum(about: str, entries: dict[str, Any]) -> str:
     plain = {name: entry for name, entry in entries.items() if name != "__metadata__"}
-    return f"{zlib.crc32((about + json.dumps(plain, sort_keys=True)).encode()):08x}"
+    text = about + json.dumps(plain, sort_keys=True)
+    return f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}"  # damaged text may hold half a character
 
 
 def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
