@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -220,3 +221,16 @@ def test_being_ended_while_writing_leaves_nothing(photos: Path, number: int) -> 
         time.sleep(0.01)
     writer.send_signal(number)
     assert writer.wait() == 128 + number and not list(out.iterdir())
+
+
+def test_a_class_without_absents_is_not_believed(project: Path, tmp_path: Path, capsys: Any) -> None:
+    """As after a merge with a set of tags: its average precision would be perfect."""
+    table = pd.read_csv(project / "labels.csv", dtype=str)
+    cls = table.columns[1]
+    table[cls] = table[cls].where(table[cls] == "1")
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    images = ["--images", project / "photos"]
+    assert call("train", tmp_path / "labels.csv", *images, "--out", tmp_path / "run", *QUICK) == 0
+    assert "1 of" in (told := capsys.readouterr().err) and "such as assume-negative" in told
+    assert call("evaluate", tmp_path / "run", "--split", "test") == 0
+    assert f"warning: {cls!r}: no absent of them is known in split 'test'" in capsys.readouterr().err

@@ -39,7 +39,9 @@ class Evaluate(Source):
     """Print all metrics as JSON."""
 
     def __call__(self) -> None:
-        from trilabel.console import warn
+        import numpy as np
+
+        from trilabel.console import some, warn
         from trilabel.predict import load
 
         dataset = read_data_or_own(self.data, self.options(), self.run)
@@ -47,7 +49,14 @@ class Evaluate(Source):
         result = model.evaluate(
             dataset, self.split, self.threshold, self.common_classes, broken=self.broken, pointing=self.pointing
         )
-        if not dataset.labels[dataset.rows_of(self.split)].counts_per_class()[1].any():
+        present, absent = dataset.labels[dataset.rows_of(self.split)].counts_per_class()
+        one_sided = [dataset.classes[int(column)] for column in np.flatnonzero((present > 0) & (absent == 0))]
+        if absent.any() and one_sided:
+            warn(
+                f"{some(one_sided)}: no absent of them is known in split {self.split!r}, so their AP is 100 whatever "
+                "is predicted, and mAP too high"
+            )
+        if not absent.any():
             warn(
                 f"no label of split {self.split!r} is known to be absent, so no prediction can be wrong: only the "
                 "recall says something; label some images fully"

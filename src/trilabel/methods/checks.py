@@ -34,4 +34,7 @@ def note_one_sided(method: str, labels: Labels) -> tuple[str, ...]:
     without, classes = one_sided(labels)
     if not without:
         return ()
-    return (f"{method}: {without} of {classes} classes have no known absent and will be called present everywhere",)
+    return (
+        f"{method}: {without} of {classes} classes have no known absent and will be called present everywhere; label "
+        "some absents of them, or use a method for presents alone, such as assume-negative",
+    )
