@@ -173,14 +173,28 @@ def test_words_that_happen_to_be_files_stay_words(project: Path, tmp_path: Path,
     (work / cls).mkdir()
     (work / "labels.csv").write_bytes((project / "labels.csv").read_bytes())
     (work / "val.txt").write_text(f"{image}\n")
+    (work / "9").mkdir()
     monkeypatch.chdir(work)
-    chosen = ["--format", "csv", "--images", project / "photos", "--splits", "val=val.txt", "--read", f"ignore={cls}"]
+    chosen = [
+        "--format",
+        "csv",
+        "--images",
+        project / "photos",
+        "--splits",
+        "val=val.txt",
+        "test=9",
+        "--read",
+        f"ignore={cls}",
+    ]
     assert call("train", "labels.csv", *chosen, "--out", tmp_path / "run", *QUICK) == 0
     source = RunFolder(tmp_path / "run").read()["source"]
     assert source["data"] == str(work / "labels.csv") and source["format"] == "csv"
-    assert source["splits"] == [f"val={work / 'val.txt'}"] and source["read"] == [f"ignore={cls}"]
+    assert source["splits"] == [f"val={work / 'val.txt'}", "test=9"] and source["read"] == [f"ignore={cls}"]
     monkeypatch.chdir(tmp_path)
     assert call("evaluate", "run", "--split", "val") == 0
+    twice = ["--splits", "val=0.5", "val=0.2"]
+    assert "--splits val: say it once" in complaint(capsys, "data", "inspect", work / "labels.csv", *twice, code=2)
+    assert "no such file" in complaint(capsys, "train", "nothing.csv", "--read", "unlisted=absent")
     assert "say it once" in complaint(
         capsys, "data", "inspect", work / "labels.csv", "--values", "binary", "--read", "values=signed", code=2
     )

@@ -115,7 +115,14 @@ def test_mistaken_splits(table, tmp_path):
     assert refusal(table, splits={"val": ["1.jpg"], "test": ["1.jpg"]}) == (
         f"{table}: image '1.jpg' is in splits 'val' and 'test'; choose one"
     )
-    for shares in ({"val": 0.0}, {"val": 1.0}, {"val": 0.6, "test": 0.4}, {"val": float("inf")}, {"val": float("nan")}):
+    for shares in (
+        {"val": 0.0},
+        {"val": 1.0},
+        {"val": 0.6, "test": 0.4},
+        {"a": 0.7, "b": 0.2, "c": 0.1},
+        {"val": float("inf")},
+        {"val": float("nan")},
+    ):
         assert "shares lie between 0 and 1 in all" in refusal(table, splits=shares)
     assert refusal(table, splits={"val": 12, "test": 8}) == (
         f"{table}: 8 images for split 'test': train has 8, and must keep some"
@@ -132,7 +139,7 @@ def test_options_are_passed_on(table):
     assert read(table, images=table.parent, values="signed").notes[0].startswith("empty cells and 0 are unknown")
 
 
-@pytest.mark.parametrize("numbers", [{"val": 1}, {"val": 2, "test": 17}, {"a": 7, "b": 7, "c": 5}])
+@pytest.mark.parametrize("numbers", [{"val": 1}, {"val": 2, "test": 17}, {"a": 7, "b": 7, "c": np.int64(5)}])
 def test_splits_by_numbers_are_exact(table, numbers):
     sizes = {name: len(index) for name, index in read(table, splits=numbers).splits.items()}
     assert sizes == {"train": 20 - sum(numbers.values()), **numbers}

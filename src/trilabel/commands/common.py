@@ -1,6 +1,6 @@
 """What the commands share: how data is named and read, and how settings are given."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -35,13 +35,13 @@ class Source:
     ignore: tuple[str, ...] = ()
     """Columns of a table that are no classes."""
     delimiter: str | None = None
-    """What separates the cells of a table; none: by the ending of its name."""
+    """What separates the cells of a table; none: by the ending of its name and its first line."""
     conflict: Literal["error", "unknown", "majority"] = "error"
     """What becomes of a label that a table gives both as present and as absent."""
     difficult: Literal["unknown", "absent", "present"] = "unknown"
     """What a PASCAL VOC class is in an image where all its objects are marked difficult."""
     year: int | None = None
-    """Which PASCAL VOC, where there are several."""
+    """Which PASCAL VOC or COCO, where there are several."""
 
     def options(self) -> dict[str, Any]:
         """What differs from the default, for `data.read` and for the run folder."""
@@ -61,7 +61,8 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     for note in dataset.notes:
         say(f"{data}: {note}")
     default = getattr(reader.get("unlisted"), "default", None)
-    if "unlisted" not in chosen and default == "unknown" and not (dataset.labels.csr.data < 0).any():
+    lists = not any(note.startswith("empty cells") for note in dataset.notes)  # tables with values say it themselves
+    if lists and "unlisted" not in chosen and default == "unknown" and not (dataset.labels.csr.data < 0).any():
         say(f"{data}: if what is not listed is absent, say --read unlisted=absent")
     return dataset
 
@@ -72,8 +73,8 @@ def _reading(data: str, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], 
 
     if not Path(data).exists():
         raise TrilabelError(f"{data}: no such file or folder")
-    splits = dict(name_and_value("--splits", text) for text in options.get("splits", ()))
-    texts = dict(name_and_value("--read", text) for text in options.get("read", ()))
+    splits = _named_once("--splits", options.get("splits", ()))
+    texts = _named_once("--read", options.get("read", ()))
     format = formats.format_of(Path(data), options.get("format"))
     reader = formats.FORMATS[format].read
     chosen = {name: value for name, value in options.items() if name != "read"}
@@ -138,11 +139,16 @@ def from_anywhere(source: Mapping[str, Any]) -> dict[str, Any]:
     """How data is named and read, with the paths in it made absolute; words that happen to be files are left alone."""
     from trilabel.data import formats
 
+    if source["data"] == "scenes" and not Path("scenes").exists():
+        return dict(source)
     found = {**source, "data": absolute(source["data"])}
     if "images" in source:
         found["images"] = absolute(source["images"])
-    paths = set(dict(name_and_value("--splits", text) for text in source.get("splits", ())))
-    found["splits"] = [_absolute_value("--splits", text, paths) for text in source.get("splits", ())]
+    splits = _named_once("--splits", source.get("splits", ()))
+    lists = {name for name, what in splits.items() if isinstance(_number(what), str)}
+    found["splits"] = [_absolute_value("--splits", text, lists) for text in source.get("splits", ())]
+    if not Path(source["data"]).exists():
+        raise TrilabelError(f"{source['data']}: no such file or folder")
     if source.get("read"):
         reader = formats.FORMATS[formats.format_of(Path(source["data"]), source.get("format"))].read
         paths = {name for name, kind in formats.options_of(reader).items() if Path in get_args(kind.annotation)}
@@ -161,6 +167,15 @@ def name_and_value(option: str, text: str) -> tuple[str, str]:
     if not equals:
         raise UsageError(f"{option} {text}: write NAME=VALUE")
     return name, value
+
+
+def _named_once(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE … as a dictionary; a name may stand once."""
+    found: dict[str, str] = {}
+    for name, value in (name_and_value(option, text) for text in texts):
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"{option} {name}: say it once")
+    return found
 
 
 def check_new(out: Path, overwrite: bool) -> None:

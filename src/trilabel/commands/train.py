@@ -77,7 +77,7 @@ class Train(Config, Source):
     """
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = ""
-    """A table, a folder with a sub-folder per class, a PASCAL VOC folder, or "scenes" (drawn by code)."""
+    """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""
     out: Path | None = None
     """The run folder; none: runs/DATA-RECIPE."""
     recipe: str = "small"

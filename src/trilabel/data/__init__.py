@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ from trilabel.errors import TrilabelError
 from trilabel.names import Names
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
+
+_ROUNDING = 1e-9
 
 
 def read(
@@ -46,7 +49,7 @@ def read(
     dataset = reader.read(path, images=images, **options)
     if not dataset.splits:
         dataset = replace(dataset, splits={"train": np.arange(len(dataset))})
-    drawn = {name: what for name, what in (splits or {}).items() if isinstance(what, int | float)}
+    drawn = {name: what for name, what in (splits or {}).items() if isinstance(what, Real)}
     named = {name: what for name, what in (splits or {}).items() if name not in drawn}
     if named:
         dataset = _with_named_splits(dataset, path, named)
@@ -75,24 +78,24 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
     return replace(dataset, notes=(*dataset.notes, note))
 
 
-def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, float], seed: int) -> Dataset:
+def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, Any], seed: int) -> Dataset:
     whole = len(dataset.splits.get("train", ()))
     left = 1.0
     for name, what in drawn.items():
         if name in dataset.splits:
             raise TrilabelError(f"{path}: has a split {name!r} already; give its images or choose another name")
-        if isinstance(what, int):
-            rest = len(dataset.rows_of("train"))
-            if not 0 < what < rest:
+        if isinstance(what, Integral):
+            count, rest = int(what), len(dataset.rows_of("train"))
+            if not 0 < count < rest:
                 raise TrilabelError(f"{path}: {what} images for split {name!r}: train has {rest}, and must keep some")
-            dataset = dataset.with_split_off(name, what, of="train", seed=seed)
-            left -= what / whole
+            dataset = dataset.with_split_off(name, count, of="train", seed=seed)
+            left -= count / whole
             continue
-        if not 0 < what < left:
+        if not 0 < what < left - _ROUNDING:
             raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares lie between 0 and 1 in all")
         # Every share is one of all the images there were, not of those that earlier splits left.
-        dataset = dataset.with_split_off(name, what / left, of="train", seed=seed)
-        left -= what
+        dataset = dataset.with_split_off(name, float(what) / left, of="train", seed=seed)
+        left -= float(what)
     return dataset
 
 

@@ -49,12 +49,14 @@ def joined_of_some(sets: Mapping[str, Dataset], classes: ClassMap) -> list[dict[
     """Where several classes become one and a set has only some of them: what it says of those stands for all."""
     found = []
     for name, dataset in sets.items():
-        new_name = {**classes.get("", {}), **classes.get(name, {})}
-        for joined in dict.fromkeys(new for new in new_name.values() if new):
-            parts = [old for old, new in new_name.items() if new == joined]
-            has = [old for old in parts if old in dataset.classes]
-            if has and len(has) < len(parts):
-                found.append({"set": name, "class": joined, "has": has, "lacks": [p for p in parts if p not in has]})
+        there, parts_of = set(dataset.classes), dict[str, list[str]]()
+        for old, new in {**classes.get("", {}), **classes.get(name, {})}.items():
+            parts_of.setdefault(new, []).append(old)
+        for joined, parts in parts_of.items():
+            has = [old for old in parts if old in there]
+            if joined and has and len(has) < len(parts):
+                lacks = [old for old in parts if old not in there]
+                found.append({"set": name, "class": joined, "has": has, "lacks": lacks})
     return found
 
 
@@ -68,7 +70,8 @@ def renamed(name: str, dataset: Dataset, classes: ClassMap) -> Dataset:
         return dataset
     new = [new_name.get(one, one) for one in dataset.classes]
     names = list(dict.fromkeys(one for one in new if one))
-    column = np.array([names.index(one) if one else -1 for one in new], np.int64)
+    place = {one: number for number, one in enumerate(names)}
+    column = np.array([place.get(one, -1) for one in new], np.int64)
     kept = np.flatnonzero(column >= 0)
     onto = sp.csr_array((np.ones(len(kept), np.int32), (kept, column[kept])), shape=(len(new), len(names)))
     csr, shape = dataset.labels.csr, dataset.labels.csr.shape

@@ -470,7 +470,7 @@ def test_which_column_holds_the_tags(tmp_path):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,\n")
     with pytest.raises(TrilabelError, match="no image has a tag"):
-        read(tmp_path / "t.csv")
+        read(tmp_path / "t.csv", layout="tags")
 
 
 def test_a_header_that_pandas_counts_differently(tmp_path):
@@ -489,6 +489,13 @@ def test_lists_in_a_column_called_label(tmp_path):
     assert dataset.classes == ["cat", "dog"] and dataset.labels.to_signed().tolist() == [[1, 1], [0, 0], [0, 1]]
     (tmp_path / "t.csv").write_text("image,label\na.jpg,[cat\nb.jpg,dog]\n")
     assert read(tmp_path / "t.csv").classes == ["[cat", "dog]"]
+    (tmp_path / "t.csv").write_text('image,label,width\nx.jpg,,1\na.jpg,"[""cat"", ""dog""]",9\n')
+    dataset = read(tmp_path / "t.csv")
+    assert dataset.classes == ["cat", "dog"] and "columns left out: width" in dataset.notes
+    (tmp_path / "t.csv").write_text("image,label\na.jpg,['cat']\n")
+    assert refusal(tmp_path / "t.csv", layout="long") == (
+        "FILE: label \"['cat']\" is a list; if cells hold several tags, say layout='tags'"
+    )
 
 
 def test_a_table_without_header_is_not_misread(tmp_path):
@@ -538,3 +545,26 @@ def test_lists_that_are_complete(tmp_path, text):
     dataset = read(tmp_path / "t.csv", unlisted="absent")
     assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 0], [1, 1]]
     assert dataset.notes[0] == "what is not said of an image is absent, but where nothing is said of it"
+
+
+@pytest.mark.parametrize("cell", ["2", "nan", "NA", "3.5", "-"])
+def test_numbers_and_holes_in_a_column_called_labels_are_no_tags(tmp_path, cell):
+    (tmp_path / "t.csv").write_text(f"image,cat,labels\na.jpg,1,1\nb.jpg,0,{cell}\n")
+    assert "row 3: value" in (told := refusal(tmp_path / "t.csv")) and "say layout='tags'" in told
+    (tmp_path / "t.csv").write_text("image,tags\na.jpg,1\nb.jpg,0\n")
+    assert read(tmp_path / "t.csv").labels.to_signed().tolist() == [[1], [-1]]
+
+
+def test_tables_that_say_what_is_unknown_are_not_filled(tmp_path):
+    for text, options in (
+        ("image,label,value\na.jpg,cat,1\na.jpg,cat,0\na.jpg,dog,1\n", {"conflict": "unknown"}),
+        ("image,cat,dog\na.jpg,0,1\nb.jpg,-1,1\n", {"values": "signed"}),
+    ):
+        (tmp_path / "t.csv").write_text(text)
+        told = refusal(tmp_path / "t.csv", unlisted="absent", **options)
+        assert told.startswith("FILE: unlisted='absent' is for lists and for tables whose empty cells mean absent")
+
+
+def test_delimiters_in_quotes_and_below_blank_lines(tmp_path):
+    (tmp_path / "t.csv").write_text('\n\nimage;cat;"dog, small"\na.jpg;1;0\n')
+    assert read(tmp_path / "t.csv").classes == ["cat", "dog, small"]

@@ -64,6 +64,9 @@ def test_what_is_no_such_folder(tmp_path):
         ["images/1.jpg", "labels/1.txt"],
         ["JPEGImages/1.jpg", "Annotations/1.xml"],
         ["train/1.jpg", "valid/2.jpg"],
+        ["images/cat/1.jpg", "images/dog/2.jpg"],
+        ["train/images/1.jpg", "val/images/2.jpg"],
+        ["data-set/train/cat/1.jpg", "data-set/train/dog/1.jpg"],
     ],
 )
 def test_folders_that_are_no_classes(tmp_path, files):
@@ -73,7 +76,9 @@ def test_folders_that_are_no_classes(tmp_path, files):
 
 def test_what_may_be_meant(tmp_path):
     grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
-    with pytest.raises(TrilabelError, match=r"pass format; it holds labels.csv, old.csv: is it one of these\?$"):
+    with pytest.raises(
+        TrilabelError, match=r"pass format; it holds labels.csv, old.csv: is it one of these\?; if sub-folders are"
+    ):
         tl.data.read(tmp_path)
 
 
@@ -82,3 +87,9 @@ def test_one_class_an_image(tmp_path):
     dataset = read(tmp_path, unlisted="absent")
     assert dataset.labels.to_signed().tolist() == [[1, -1], [-1, 1], [0, 0]]
     assert dataset.notes[0] == "images have the class of their folder; every other class is absent"
+
+
+def test_folders_that_are_classes_all_the_same(tmp_path):
+    assert detect(grow(tmp_path / "a", "data/1.jpg", "images/1.jpg", "cat/1.jpg", ".hidden.csv"))
+    assert detect(grow(tmp_path / "b", "train/cat/1.jpg", "val/cat/deep/2.jpg", "val/dog/2.jpg"))
+    assert detect(grow(tmp_path / "c", "cat/1.jpg"))

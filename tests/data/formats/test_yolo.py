@@ -440,7 +440,7 @@ def test_damaged_darknet(tmp_path):
     grow(tmp_path, {"obj.data": "names = obj.names\ntrain = train.txt\n", "obj.names": "cat\n\ndog\n", "train.txt": ""})
     assert refusal(tmp_path) == ("ROOT/obj.names, line 2: blank, so that classes have other numbers; remove the line")
     (tmp_path / "obj.names").write_text("cat\ndog\n")
-    assert refusal(tmp_path) == "ROOT: no image and no label file in train.txt"
+    assert refusal(tmp_path) == "ROOT/train.txt, line 1: lists no image; write the paths of images into it"
     (tmp_path / "obj.names").write_text("")
     assert refusal(tmp_path) == "ROOT/obj.names: no names of classes; write one a line"
     (tmp_path / "obj.names").unlink()

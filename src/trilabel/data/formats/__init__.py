@@ -96,6 +96,8 @@ def format_of(path: Path, format: str | None) -> str:
     hint = (
         f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: is it one of these?" if inside else ""
     )
+    if path.is_dir():
+        hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"
     raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format{hint}")
 
 

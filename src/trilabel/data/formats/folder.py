@@ -21,14 +21,17 @@ def detect(path: Path) -> bool:
     """Whether this is a folder with sub-folders that hold images, and nothing says that these are not classes."""
     if not path.is_dir() or files_with_labels(path):
         return False
-    inside = [name.split("/") for name in walk(path) if "/" in name]
-    no_classes = all(len(parts) == 2 and (parts[0].lower() in _NO_CLASSES | set(SPLIT_NAMES)) for parts in inside)
-    return bool(inside) and not no_classes
+    parts, _ = _without_splits([name.split("/") for name in walk(path)])
+    inside = [part for part in parts if len(part) > 1]
+    classes = {part[0].lower() for part in inside}
+    one_around_others = len(classes) == 1 and all(len(part) > 2 for part in inside)
+    return bool(inside) and not classes <= _NO_CLASSES | set(SPLIT_NAMES) and not one_around_others
 
 
 def files_with_labels(path: Path) -> list[str]:
     """Files in this folder that may say more about images than the names of folders do."""
-    return sorted(file.name for file in path.iterdir() if file.suffix.lower() in _LABEL_FILES and file.is_file())
+    names = (file.name for file in path.iterdir() if file.suffix.lower() in _LABEL_FILES and file.is_file())
+    return sorted(name for name in names if not name.startswith("."))
 
 
 def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown") -> Dataset:
@@ -41,20 +44,25 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
         raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
     files = sorted(walk(path))
     parts = [file.split("/") for file in files]
-    tops = {part[0] for part in parts if len(part) > 1}
-    if not tops:
+    if all(len(part) == 1 for part in parts):
         raise TrilabelError(f"{path}: no sub-folder with images, one a class, is in this folder")
-    splits: dict[str, NDArray[np.int64]] = {}
-    if all(top.lower() in SPLIT_NAMES for top in tops) and any(len(part) > 2 for part in parts):
-        of = np.array([split_name(part[0]) if len(part) > 1 else "" for part in parts])
-        splits = {str(name): np.flatnonzero(of == name) for name in dict.fromkeys(of) if name}
-        parts = [part[1:] if len(part) > 1 else part for part in parts]
+    parts, splits = _without_splits(parts)
     notes = [f"images have the class of their folder; every other class is {unlisted}"]
     dataset = _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
     if unlisted == "unknown":
         return dataset
     in_folder = np.flatnonzero(np.diff(dataset.labels.csr.indptr))
     return replace(dataset, labels=fill_absent(dataset.labels, in_folder))
+
+
+def _without_splits(parts: list[list[str]]) -> tuple[list[list[str]], dict[str, NDArray[np.int64]]]:
+    """The parts of paths without the names of splits, where all top folders are such, and the rows of these."""
+    tops = {part[0] for part in parts if len(part) > 1}
+    if not all(top.lower() in SPLIT_NAMES for top in tops) or not any(len(part) > 2 for part in parts):
+        return parts, {}
+    of = np.array([split_name(part[0]) if len(part) > 1 else "" for part in parts])
+    splits = {str(name): np.flatnonzero(of == name) for name in dict.fromkeys(of) if name}
+    return [part[1:] if len(part) > 1 else part for part in parts], splits
 
 
 def _dataset(

@@ -47,7 +47,7 @@ def open_part(file: Path, images: str | Path | None) -> Part:
         raise records.fault(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
     split = split_of_file(file)
     own = zip(optional(records, "split"), records.value, strict=True)
-    split_of = [name if "split" in record else split for name, record in own]
+    split_of = [split if record.get("split") is None else name for name, record in own]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
     paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")

@@ -1,48 +1,34 @@
-"""Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or with all tags of an image in one cell.
+"""Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or all tags of an image in one cell."""
 
-Pandas reads a table in pieces, as text, and NumPy finds out *whether* something is wrong with it. Only then does
-`_refuse` walk through it row by row to say what and where, so that tables without faults are read fast.
-"""
-
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.assemble import Unlisted, check_choice, fill_absent
+from trilabel.data.formats.csv_table.reading import SIGNS, Cells, read_table
 from trilabel.data.formats.csv_table.table_file import (
     DELIMITERS,
     TAG_COLUMNS,
-    NameTooLong,
     Table,
     read_header,
+    read_rows,
     suffix,
     understand,
     usual_delimiter,
 )
-from trilabel.data.formats.csv_table.tag_lists import tags_of, usual_separator
+from trilabel.data.formats.csv_table.tag_lists import is_list
 from trilabel.data.formats.csv_table.writing import write
-from trilabel.data.image_paths import locate, split_name
+from trilabel.data.image_paths import locate
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
-from trilabel.names import Names
 
 __all__ = ["RULE", "detect", "read", "write"]
 
 RULE = "1 is present, 0 is absent; empty cells and labels without a row are unknown"
-_SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
 _ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
-_NO_LABEL = 2  # stands for the text of a cell that is no label
-_Splits = dict[str, NDArray[np.int64]]
-_Found = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
 
 
 def detect(path: Path) -> bool:
@@ -75,13 +61,17 @@ def read(
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     delimiter = delimiter or usual_delimiter(path)
-    table = understand(path, delimiter, read_header(path, delimiter), layout, ignore)
-    if layout == "auto" and table.label >= 0 and table.value < 0 and _has_lists(table):
-        table = replace(table, tags=table.label, label=-1)
-    if layout == "auto" and _has_tags(table):
-        table = understand(path, delimiter, table.header, "tags", ignore)
-    cells = _Cells(_SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else _SIGNS)
-    labels, files, splits = _read_table(table, cells, separator if table.tags >= 0 else conflict)
+    header = read_header(path, delimiter)
+    if layout == "auto" and _has_tags(path, delimiter, [cell.strip().lower() for cell in header], ignore):
+        layout = "tags"
+    table = understand(path, delimiter, header, layout, ignore)
+    if unlisted == "absent" and (values == "signed" or table.value >= 0):
+        raise TrilabelError(
+            f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one says "
+            "itself what is unknown"
+        )
+    cells = Cells(SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else SIGNS)
+    labels, files, splits = read_table(table, cells, separator if table.tags >= 0 else conflict)
     if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
         raise TrilabelError(
             f"{path}: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
@@ -96,19 +86,25 @@ def read(
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
 
 
-def _has_lists(table: Table) -> bool:
-    """Whether the cells of the labels are lists, such as ["cat", "dog"]."""
-    cells = [row[table.label].strip() for _, row in islice(table.rows(), 20) if len(row) == len(table.header)]
-    return any(cells) and all(cell.startswith("[") and cell.endswith("]") for cell in cells if cell)
-
-
-def _has_tags(table: Table) -> bool:
-    """Whether one column of a wide table is called tags, or the like, and holds words."""
-    columns = [column for column in table.classes if table.header[column].strip().lower() in TAG_COLUMNS]
-    if len(columns) != 1:
+def _has_tags(path: Path, delimiter: str, names: list[str], ignore: Sequence[str]) -> bool:
+    """Whether there is one column called tags, or the like, with words in it, or one called label with lists."""
+    called = [column for column, name in enumerate(names) if name in TAG_COLUMNS and name not in ignore]
+    lists = [names.index("label")] if "label" in names and "value" not in names else []
+    if len(called) != 1 and not lists:
         return False
-    some = (row for _, row in islice(table.rows(), 50) if len(row) == len(table.header))
-    return any(row[columns[0]].strip().lower() not in _SIGNS for row in some)
+    some = [row for _, row in islice(read_rows(path, delimiter), 1, 1000) if len(row) == len(names)]
+    if len(called) == 1 and any(_is_word(row[called[0]].strip().lower()) for row in some):
+        return True
+    return bool(lists) and any(is_list(row[lists[0]]) for row in some)
+
+
+def _is_word(text: str) -> bool:
+    """Whether this is neither a label (1, 0, true, …), nor a number, nor one of the ways to write nothing."""
+    try:
+        float(text)
+    except ValueError:
+        return text not in SIGNS and text not in ("na", "n/a", "none", "null", "-")
+    return False
 
 
 def _notes(table: Table, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
@@ -128,207 +124,3 @@ def _notes(table: Table, signed: bool, unlisted: str, in_no_split: int, missing:
         yield f"{in_no_split} images are in no split"
     if missing:
         yield f"{missing} images named without extension have no file in {root}"
-
-
-# ---- fast, for tables without faults
-
-
-@dataclass
-class _Cells:
-    """What the text of a cell says, and which texts there were."""
-
-    signs: dict[str, int]
-    seen: set[str] = field(default_factory=set)
-
-    def sign(self, text: str) -> int:
-        """+1, −1 or 0, or _NO_LABEL."""
-        return self.signs.get(text.strip().lower(), _NO_LABEL)
-
-    def sign_all(self, cells: NDArray[Any]) -> NDArray[np.int8]:
-        """`sign` of every cell, worked out once for each of the few texts that stand in them."""
-        codes, texts = pd.factorize(cells)
-        self.seen.update(text.strip().lower() for text in texts)
-        return np.array([self.sign(text) for text in texts], np.int8)[codes]
-
-
-def _read_table(table: Table, cells: _Cells, rule: Any) -> _Found:
-    """`rule` is for contradictions in a long table, and for what separates tags."""
-    layout = _read_long if table.label >= 0 else _read_tags if table.tags >= 0 else _read_wide
-    name_size = 64
-    while True:
-        try:
-            return layout(table, cells, rule, name_size)
-        except NameTooLong:
-            name_size *= 8
-
-
-def _chunks(table: Table, cells: _Cells, name_size: int) -> Iterator[tuple[Names, pd.DataFrame]]:
-    """The table's chunks, and after the last an error if something was wrong that pandas does not mention."""
-    rows = 0
-    try:
-        for names, chunk in table.chunks(name_size):
-            rows += len(chunk)
-            yield names, chunk
-    except (ValueError, EOFError, OSError, zlib.error) as error:  # pandas has several kinds of ValueError
-        _refuse(table, cells, f"cannot be read as a table ({str(error).strip()})")
-    if not rows:
-        raise TrilabelError(f"{table.path}: no rows below the header")
-    if not table.looks_whole(rows):
-        _refuse(table, cells, otherwise=None)
-
-
-def _read_wide(table: Table, cells: _Cells, _: Any, name_size: int) -> _Found:
-    images, parts = _Images(table, cells), []
-    for names, chunk in _chunks(table, cells, name_size):
-        values = cells.sign_all(chunk[table.classes].to_numpy().ravel()).reshape(-1, len(table.classes))
-        if (values == _NO_LABEL).any():
-            _refuse(table, cells)
-        parts.append(sp.csr_array(values))
-        images.add(chunk, np.arange(len(chunk)), names)
-    codes, ids, files, splits = images.join()
-    if len(ids) < len(codes):
-        _refuse(table, cells)
-    classes = Names([table.header[column] for column in table.classes])
-    return Labels(sp.csr_array(sp.vstack(parts, format="csr")), classes, ids), files, splits
-
-
-def _read_long(table: Table, cells: _Cells, conflict: Any, name_size: int) -> _Found:
-    images, classes, added = _Images(table, cells), {"": -1}, 0
-    rows, columns, values = [], [], []
-    for all_names, chunk in _chunks(table, cells, name_size):
-        codes, names = all_names.distinct()
-        column = _codes(chunk[table.label], classes)
-        value = (column >= 0).astype(np.int8)
-        if table.value >= 0:
-            value = cells.sign_all(chunk[table.value].to_numpy())
-        if (value == _NO_LABEL).any() or value[column < 0].any():
-            _refuse(table, cells)
-        known = np.flatnonzero(value)
-        rows.append((codes[known] + added).astype(np.int32))
-        columns.append(column[known])
-        values.append(value[known])
-        images.add(chunk, codes, names)
-        added += len(names)
-    codes, ids, files, splits = images.join()
-    row = codes[np.concatenate(rows)].astype(np.int32)
-    del rows, codes
-    entries = row, np.concatenate(columns), np.concatenate(values)
-    try:
-        return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits
-    except TrilabelError as error:
-        raise TrilabelError(f"{table.path}: {error}") from None
-
-
-def _read_tags(table: Table, cells: _Cells, separator: str | None, name_size: int) -> _Found:
-    images, lists, parts = _Images(table, cells), {"": -1}, []
-    for names, chunk in _chunks(table, cells, name_size):
-        parts.append(_codes(chunk[table.tags], lists))
-        images.add(chunk, np.arange(len(chunk)), names)
-    codes, ids, files, splits = images.join()
-    if len(ids) < len(codes):
-        _refuse(table, cells)
-    separator = separator or usual_separator(lists)
-    of = [*[tags_of(text, separator) for text in lists if text], []]  # equal cells once; the last, −1, is the empty one
-    classes = Names(dict.fromkeys(tag for tags in of for tag in tags))
-    if not len(classes):
-        raise TrilabelError(f"{table.path}: no image has a tag")
-    sizes = np.array([len(tags) for tags in of])
-    columns = np.split(classes.positions(Names(tag for tags in of for tag in tags)), np.cumsum(sizes)[:-1])
-    cell = np.concatenate(parts)
-    column = np.concatenate([columns[code] for code in cell.tolist()])
-    row = np.repeat(np.arange(len(ids)), sizes[cell])
-    return Labels.from_entries(row, column, np.ones(len(row), np.int8), classes, ids), files, splits
-
-
-class _Images:
-    """The images of a table, gathered piece by piece: names, and files and splits where there are such columns."""
-
-    def __init__(self, table: Table, cells: _Cells) -> None:
-        self.table, self.cells = table, cells
-        self.names: list[Names] = []
-        self.files: list[Names] = []
-        self.splits: list[NDArray[np.int32]] = []
-        self.split_names = {"": -1}
-
-    def add(self, chunk: pd.DataFrame, codes: NDArray[Any], names: Names) -> None:
-        """Adds the images of a piece; row i is about names[codes[i]]."""
-        self.names.append(names)
-        first = _first_of_each(codes, len(names))
-        if self.table.file >= 0:
-            self.files.append(Names(chunk[self.table.file].to_numpy()[first]))
-        if self.table.split >= 0:
-            self.splits.append(self._one(_codes(chunk[self.table.split], self.split_names, split_name), codes, first))
-
-    def join(self) -> tuple[NDArray[np.int64], Names, Names | None, _Splits]:
-        """(codes, ids, files, splits): every image once; the i-th that was added is ids[codes[i]]."""
-        joined = Names.join(self.names)
-        self.names.clear()  # nine million names need not be in memory twice
-        codes, ids = joined.distinct()
-        if not np.diff(ids.offsets).all():
-            _refuse(self.table, self.cells)
-        first = _first_of_each(codes, len(ids)) if self.files or self.splits else codes[:0]
-        files = Names.join(self.files).take(first) if self.files else None
-        of = self._one(np.concatenate(self.splits), codes, first) if self.splits else codes[:0]
-        return codes, ids, files, {name: np.flatnonzero(of == i) for name, i in self.split_names.items() if name}
-
-    def _one(self, of: NDArray[np.int32], codes: NDArray[Any], first: NDArray[Any]) -> NDArray[np.int32]:
-        """The split of each image, once all its rows were seen to agree."""
-        split: NDArray[np.int32] = of[first]
-        if (of != split[codes]).any():
-            _refuse(self.table, self.cells)
-        return split
-
-
-def _first_of_each(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Where each of the codes 0 … count − 1 stands first."""
-    first = np.empty(count, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several writes to one place the last one stays
-    return first
-
-
-def _codes(column: "pd.Series[Any]", known: dict[str, int], name: Callable[[str], str] = str) -> NDArray[np.int32]:
-    """The number of each cell's text; new texts are added to `known`, which starts out as {"": -1}."""
-    codes, texts = pd.factorize(column.to_numpy())
-    return np.array([known.setdefault(text, len(known) - 1) for text in map(name, texts)], np.int32)[codes]
-
-
-# ---- slow, to say what is wrong
-
-
-def _refuse(table: Table, cells: _Cells, otherwise: str | None = "cannot be read as a table") -> None:
-    """Raises an error about the first row with a fault; where there is none, an error that says `otherwise`."""
-    lines: dict[str, int] = {}
-    splits: dict[str, str] = {}
-    for line, row in table.rows():
-        where = f"{table.path}, row {line}"
-        _check_row(table, cells, row, where)
-        image = row[table.image]
-        if table.label < 0 and lines.setdefault(image, line) != line:
-            raise TrilabelError(f"{where}: image {image!r} stands in row {lines[image]} already; remove one of them")
-        split = split_name(row[table.split]) if table.split >= 0 else ""
-        if splits.setdefault(image, split) != split:
-            raise TrilabelError(f"{where}: image {image!r} is in split {split!r} and in {splits[image]!r}; choose one")
-    if otherwise:
-        raise TrilabelError(f"{table.path}: {otherwise}")
-
-
-def _check_row(table: Table, cells: _Cells, row: list[str], where: str) -> None:
-    if len(row) != len(table.header):
-        raise TrilabelError(f"{where}: {len(row)} cells, but the header has {len(table.header)}")
-    image = row[table.image]
-    if not image:
-        raise TrilabelError(f"{where}: the image has no name")
-    values = [(table.header[column], row[column]) for column in table.classes]
-    if table.value >= 0:
-        values = [(row[table.label], row[table.value])]
-    for name, text in values:
-        if cells.sign(text) == _NO_LABEL:
-            hint = f" (if {name!r} is no class, pass it in ignore)" if table.classes else ""
-            if table.classes and text.strip()[:1].isalpha():
-                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, say layout='tags')"
-            raise TrilabelError(
-                f"{where}: value {text!r} for image {image!r}, class {name!r}: "
-                f"use 1 present, 0 absent, empty unknown{hint}"
-            )
-        if cells.sign(text) and not name:
-            raise TrilabelError(f"{where}: value {text!r} for image {image!r}, but no label is named")

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
@@ -154,9 +155,10 @@ def usual_delimiter(path: Path) -> str:
     usual = DELIMITERS.get(suffix(path), ",")
     try:
         with open_table(path, "rt") as file:
-            first = file.readline(1 << 16)
+            start = file.read(1 << 16).lstrip()
     except (OSError, EOFError, zlib.error):
         return usual  # reading it will say what is wrong
+    first = re.sub('"[^"]*"', "", start).partition("\n")[0]
     return next((mark for mark in (usual, ",", ";", "\t") if mark in first), usual)
 
 
@@ -187,8 +189,9 @@ def understand(
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)
     found = f"{path}: found the columns {', '.join(map(repr, header[:8]))}{', …' if len(header) > 8 else ''};"
-    if layout == "tags" or (layout == "auto" and [names[column] in TAG_COLUMNS for column in rest] == [True]):
-        tags = next((column for column in rest if names[column] in TAG_COLUMNS), rest[0] if len(rest) == 1 else -1)
+    if layout == "tags":
+        called = [column for name in (*TAG_COLUMNS, "label") for column in rest if names[column] == name]
+        tags = next(iter(called), rest[0] if len(rest) == 1 else -1)
         if tags < 0:
             raise TrilabelError(f"{found} which one holds the tags? call it tags")
         left_out = [header[column] for column in rest if column != tags]

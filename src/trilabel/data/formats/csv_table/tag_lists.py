@@ -9,17 +9,18 @@ _SEPARATORS = (";", "|", ",")
 
 def usual_separator(texts: Iterable[str]) -> str:
     """The first of ; | , that stands in any of the texts, so that "Dog, domestic; Cat" has two tags."""
-    plain = [text for text in texts if not _is_list(text)]
+    plain = [text for text in texts if not is_list(text)]
     return next((separator for separator in _SEPARATORS if any(separator in text for text in plain)), ",")
 
 
 def tags_of(text: str, separator: str) -> list[str]:
     """The tags in a text, each once; lists are read as JSON, Python and NumPy write them."""
-    found = _listed(text.strip()) if _is_list(text) else text.split(separator)
+    found = _listed(text.strip()) if is_list(text) else text.split(separator)
     return list(dict.fromkeys(tag for name in found if (tag := name.strip())))
 
 
-def _is_list(text: str) -> bool:
+def is_list(text: str) -> bool:
+    """Whether a text is in brackets."""
     return text.strip().startswith("[") and text.strip().endswith("]")
 
 

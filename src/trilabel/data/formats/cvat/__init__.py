@@ -118,7 +118,7 @@ def _images(
             raise document.fault(picture, f"image {name!r} stands here for the second time; remove one of them")
     usual = (document.file.parent / "images", document.file.parent)
     roots = [(root_of(images, usual, files), files) for files in (names, inside, by_task)]
-    root, files = max(roots, key=lambda pair: found_in(*pair))
+    root, files = max(roots, key=lambda pair: (found_in(*pair), len(set(pair[1]))))
     if not found_in(root, files):
         files = ids
     paths, missing = locate(root, Names(files))

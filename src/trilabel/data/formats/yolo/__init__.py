@@ -119,6 +119,8 @@ def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], li
     """The images of a list. Paths start at the root or at the list's folder, or lead there on another machine."""
     file = root / source.where
     numbered = [(number, text.replace("\\", "/").removeprefix("./")) for number, text in read_lines(file)]
+    if not numbered and source.split != "test":
+        raise TrilabelError(f"{file}, line 1: lists no image; write the paths of images into it")
     if not numbered:
         return [], []
     lines = [line for _, line in numbered]
