@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.data.formats.layouts import openimages as layout
@@ -200,3 +201,25 @@ def test_a_later_release_goes_first(release):
     (release / f"oidv7-{HUMAN}").write_text(f"{layout.HEADER}seven,verification,/m/02wbm,1\n")
     (release / f"oidv6-{HUMAN}").write_text(f"{layout.HEADER}six,verification,/m/02wbm,1\n")
     assert read(release).ids[0] == "seven"
+
+
+def test_as_many_rows_as_images_with_boxable_labels(tmp_path):
+    """1.7 million rows, in an order that no reader would choose; counts are compared with NumPy's."""
+    draw = np.random.default_rng(0)
+    image, label = draw.integers(0, 400_000, 1_700_000), draw.integers(0, 600, 1_700_000)
+    value = (image + label) % 2  # of image and class, so that nothing contradicts itself
+    rows = zip(image.tolist(), label.tolist(), value.tolist(), strict=True)
+    text = "".join([f"{i:016x},verification,/m/0{c:03d},{v}\n" for i, c, v in rows])
+    (tmp_path / HUMAN).write_text(layout.HEADER + text)
+    labels = read(tmp_path).labels
+    distinct = np.unique(image * 600 + label)
+    assert len(labels) == len(np.unique(image)) and labels.known == len(distinct)
+    order = [int(name[4:]) for name in labels.classes]
+    present = (distinct // 600 + distinct % 600) % 2 == 1
+    assert labels.counts_per_class()[0].tolist() == np.bincount(distinct[present] % 600, minlength=600)[order].tolist()
+    some = draw.integers(0, len(labels), 50)
+    known = set(distinct.tolist())
+    for row, signed in zip(some.tolist(), labels.rows(some).tolist(), strict=True):
+        number = int(labels.ids[row], 16)
+        expected = [0 if number * 600 + c not in known else 1 if (number + c) % 2 else -1 for c in order]
+        assert signed == expected
