@@ -122,7 +122,7 @@ def print_merge(out: str, found: Mapping[str, Any]) -> None:
             "they are kept out of train"
         )
     if not found["images_in_several_sets"]:
-        print("hint: no image is in several sets; --same id and --same content look for them by other means")
+        print("hint: no image is in several sets; --same id, name or content looks for them by other means")
     for one in found["classes_joined_of_some"][:_MOST_SHOWN]:
         print(
             f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where it says that "

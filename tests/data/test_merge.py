@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.oracles import merging
 from trilabel.data import Boxes, Dataset
 from trilabel.data.class_map import read_class_map
-from trilabel.data.merge import merge
+from trilabel.data.merge import bare_name, merge
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -185,7 +185,7 @@ def test_mistaken_merges():
         (both, {"classes": {"c": {"cat": "x"}}}, "no set that the map of classes speaks of named 'c'"),
         (both, {"classes": {"b": {"cat": "x"}}}, "no class in b to rename named 'cat'; there are: dog"),
         (both, {"classes": {"": {"dogs": "x"}}}, "did you mean 'dog'?"),
-        (both, {"same": "name"}, "merge: same='name': use one of 'path', 'id', 'content'"),
+        (both, {"same": "size"}, "merge: same='size': use one of 'path', 'id', 'name', 'content'"),
         (both, {"conflict": "x"}, "merge: conflict='x': use one of 'error', 'unknown', 'first'"),
     ):
         with pytest.raises(TrilabelError) as caught:
@@ -217,3 +217,29 @@ def test_what_has_no_file_goes_by_its_path(tmp_path):
     (tmp_path / "a.jpg").unlink()
     with pytest.raises(TrilabelError, match="none of the images has a file"):
         merge({"one": one, "two": two}, same="content")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/a/street_026.jpg", "street_026"),
+        ("street_026_jpg.rf.1c8e0a7b.jpg", "street_026"),
+        ("x/00001eef-street_026.JPEG", "street_026"),
+        ("00001eef-street_026_png.rf.AbC.png", "street_026"),
+        ("000123", "000123"),
+        ("deadbeef-", "deadbeef-"),
+        ("a.b.png", "a.b"),
+    ],
+)
+def test_names_without_what_tools_add(path, name):
+    assert bare_name(path) == name
+
+
+def test_the_same_name_in_any_folder():
+    one = dataset([[1], [1]], ["cat"], ["/ls/00001eef-a.jpg", "/ls/b.jpg"])
+    two = dataset([[1], [1]], ["dog"], ["/coco/a_jpg.rf.12ab.jpg", "/coco/c.png"])
+    merged, report = merge({"one": one, "two": two}, same="name")
+    assert report["images_in_several_sets"] == 1 and merged.labels.to_signed().tolist() == [[1, 1], [1, 0], [0, 1]]
+    twice = dataset([[1], [1]], ["dog"], ["/train/a.jpg", "/val/a.jpg"])
+    with pytest.raises(TrilabelError, match="two: two of its images are called 'a'; use same path, id or content"):
+        merge({"one": one, "two": twice}, same="name")

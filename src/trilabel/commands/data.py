@@ -176,8 +176,9 @@ class DataMerge:
     map: Path | None = None
     """Table of classes to rename, with the columns from and to, and set where a row is about one set only. Several
     classes may become one; an empty `to` drops a class."""
-    same: Literal["path", "id", "content"] = "path"
-    """When images of two sets are one: the same file, the same id, or the same bytes under any name."""
+    same: Literal["path", "id", "name", "content"] = "path"
+    """When images of two sets are one: the same file, the same id, the same file name in any folder (without what
+    Roboflow and Label Studio add to it), or the same bytes under any name."""
     conflict: Literal["error", "unknown", "first", "last"] = "error"
     """What becomes of a label that one set calls present and another absent."""
     to: str | None = None

@@ -1,6 +1,7 @@
 """Several data sets in one: each knows some classes of some images, and what none of them knows is unknown."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -14,7 +15,7 @@ from trilabel.data.class_map import ClassMap, check_class_map, joined_of_some, r
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.duplicates import content_codes
 from trilabel.data.formats.assemble import check_choice
-from trilabel.data.image_paths import RootedPaths, relative_to
+from trilabel.data.image_paths import RootedPaths, is_image, relative_to
 from trilabel.data.inspect import similar_names
 from trilabel.data.merge_labels import Conflict, merge_labels
 from trilabel.errors import TrilabelError
@@ -23,23 +24,25 @@ from trilabel.names import Names
 _Rows = dict[str, NDArray[np.int64]]
 _RANKS = {"": 0, "train": 1, "test": 3}  # what one set keeps for scoring must not be trained on because of another
 _OTHER_RANK = 2
+_EXPORTED = re.compile(r"_(jpe?g|png|webp|bmp|gif|tiff?)\.rf\.\w+$", re.IGNORECASE)  # of Roboflow
+_UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")  # of Label Studio
 
 
 def merge(
     sets: Mapping[str, Dataset],
     *,
     classes: ClassMap | None = None,
-    same: Literal["path", "id", "content"] = "path",
+    same: Literal["path", "id", "name", "content"] = "path",
     conflict: Conflict = "error",
 ) -> tuple[Dataset, dict[str, Any]]:
     """(all of them in one, a report that prints as JSON).
 
-    Images are one where they have the `same` path, id or content. Classes are one where they have one name, after
-    `classes` renamed them. Where sets contradict each other, `conflict` decides: an error, unknown, or the word of
-    the first or last of them.
+    Images are one where they have the `same` path, id, file name or content. Classes are one where they have one name,
+    after `classes` renamed them. Where sets contradict each other, `conflict` decides: an error, unknown, or the word
+    of the first or last of them.
     """
     here = Path("merge")
-    check_choice(here, "same", same, ("path", "id", "content"))
+    check_choice(here, "same", same, ("path", "id", "name", "content"))
     check_choice(here, "conflict", conflict, ("error", "unknown", "first", "last"))
     if len(sets) < 2:
         raise TrilabelError("merging takes two data sets or more")
@@ -75,7 +78,13 @@ def _images(parts: Mapping[str, Dataset], same: str) -> tuple[_Rows, Names, Root
             raise TrilabelError(f"{name}: its images were drawn in memory; without files they cannot be merged")
     every = [path for part in parts.values() for path in _real(part.paths or ())]
     all_ids = Names.join([part.labels.ids for part in parts.values()])
-    codes, first = (all_ids if same == "id" else Names(every)).factorise()
+    ends = np.cumsum([len(part) for part in parts.values()])
+    keys = all_ids if same == "id" else Names(every)
+    if same == "name":
+        keys = Names(map(bare_name, every))
+        for name, own in zip(parts, np.split(np.arange(len(every)), ends[:-1]), strict=True):
+            _refuse_equal_names(name, keys.take(own))
+    codes, first = keys.factorise()
     first_of = first[codes]
     if same == "content":
         contents = content_codes(every)
@@ -84,13 +93,25 @@ def _images(parts: Mapping[str, Dataset], same: str) -> tuple[_Rows, Names, Root
         first_of = np.where(contents < 0, first_of, contents)  # what has no file goes by its path
     is_first = first_of == np.arange(len(every))
     row = (np.cumsum(is_first) - 1)[first_of]
-    ends = np.cumsum([len(part) for part in parts.values()])
     first = np.flatnonzero(is_first)
     owner = np.searchsorted(ends, first, side="right")
     ids = _told_apart(all_ids.take(first), [list(parts)[number] for number in owner.tolist()])
     common = _common_folder(every)
     paths = RootedPaths(common, Names(relative_to([every[place] for place in first.tolist()], common)))
     return dict(zip(parts, np.split(row, ends[:-1]), strict=True)), ids, paths
+
+
+def bare_name(path: str) -> str:
+    """The name of an image's file without folder and ending, and without what Roboflow and Label Studio put to it."""
+    name = os.path.basename(path)  # noqa: PTH119
+    stem = name.rpartition(".")[0] if is_image(name) else name
+    return _UPLOADED.sub("", _EXPORTED.sub("", stem), count=1)
+
+
+def _refuse_equal_names(part: str, names: Names) -> None:
+    codes, first = names.factorise()
+    for again in np.flatnonzero(first[codes] != np.arange(len(names)))[:1].tolist():
+        raise TrilabelError(f"{part}: two of its images are called {names[again]!r}; use same path, id or content")
 
 
 def _real(paths: Sequence[str]) -> Iterator[str]:
