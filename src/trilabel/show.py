@@ -122,7 +122,8 @@ def print_merge(out: str, found: Mapping[str, Any]) -> None:
             "they are kept out of train"
         )
     if not found["images_in_several_sets"]:
-        print("hint: no image is in several sets; --same id, name or content looks for them by other means")
+        ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
+        print(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
     for one in found["classes_joined_of_some"][:_MOST_SHOWN]:
         print(
             f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where it says that "

@@ -71,6 +71,9 @@ def test_a_further_format_is_one_line(monkeypatch, tmp_path):
 
 def test_nothing_there(tmp_path):
     assert refusal(tmp_path / "labels.csv") == f"{tmp_path / 'labels.csv'}: no such file or folder"
+    assert refusal(tmp_path) == f"{tmp_path}: this folder is empty"
+    (tmp_path / "table.xlsx").touch()
+    assert refusal(tmp_path / "table.xlsx").endswith("a spreadsheet is not read; save it as CSV (UTF-8)")
     assert refusal(tmp_path).startswith(f"{tmp_path}: not recognised as any of these formats: native, voc, coco, ")
 
 
@@ -134,7 +137,7 @@ def test_mistaken_splits(table, tmp_path):
 def test_options_are_passed_on(table):
     assert refusal(table, difficult="absent") == (
         f"{table}: no option 'difficult' here; use one of layout, values, conflict, ignore, delimiter, separator, "
-        "unlisted"
+        "image, tags, unlisted"
     )
     assert read(table, images=table.parent, values="signed").notes[0].startswith("empty cells and 0 are unknown")
 

@@ -49,8 +49,8 @@ class Source:
         return {name: value for name, value in chosen.items() if value != getattr(Source, name)}
 
 
-def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
-    """A data set by path, or the embedded scenes by name."""
+def read_data(data: str, options: Mapping[str, Any], how: str = "say") -> "Dataset":
+    """A data set by path, or the embedded scenes by name; `how` an option can be given, for a hint."""
     from trilabel import data as readers
     from trilabel.console import say
 
@@ -63,7 +63,7 @@ def read_data(data: str, options: Mapping[str, Any]) -> "Dataset":
     default = getattr(reader.get("unlisted"), "default", None)
     lists = not any(note.startswith("empty cells") for note in dataset.notes)  # tables with values say it themselves
     if lists and "unlisted" not in chosen and default == "unknown" and not (dataset.labels.csr.data < 0).any():
-        say(f"{data}: if what is not listed is absent, say --read unlisted=absent")
+        say(f"{data}: if what is not listed is absent, {how} --read unlisted=absent")
     return dataset
 
 

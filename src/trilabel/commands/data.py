@@ -141,7 +141,7 @@ class DataConvert(Source):
     layout: Literal["wide", "long"] = "wide"
     """Of a table: a column a class, or a row a label."""
     overwrite: bool = False
-    """Replace what is there."""
+    """Replace a file, or write into a folder that has something in it (other files there are not touched)."""
     json: bool = False
     """Print the summary as JSON."""
 
@@ -153,7 +153,7 @@ class DataConvert(Source):
         if self.json:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
             return print_json({"out": str(self.out), **sizes, "not_written": lost})
-        some = "; not all of it is in the file (see the warnings)" if lost else ""
+        some = " (see the warnings)" if lost else ""
         return print(
             f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
             f"({labels.known_share:.2%}){some}"
@@ -166,11 +166,11 @@ class DataMerge:
 
     Each set is read with the defaults of its format; where it needs options, convert it to a .trilabel file first.
 
-    Example: trilabel data merge voc.trilabel coco.trilabel --map classes.csv --out both.trilabel
+    Example: trilabel data merge a=voc.trilabel b=export.json --same name --map classes.csv --out both.trilabel
     """
 
-    sets: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]DATA")]
-    """Two or more files or folders in formats that trilabel reads, each perhaps with a name for the report."""
+    sets: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]DATA …")]
+    """Two or more files or folders in formats that trilabel reads, each perhaps with a name for map and report."""
     out: Path
     """What to write; its ending tells the format (.trilabel, .csv, .tsv) where --to does not."""
     map: Path | None = None
@@ -184,7 +184,7 @@ class DataMerge:
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
     overwrite: bool = False
-    """Replace what is there."""
+    """Replace a file, or write into a folder that has something in it (other files there are not touched)."""
     json: bool = False
     """Print the whole report as JSON."""
 
@@ -199,7 +199,7 @@ class DataMerge:
         if len(paths) < len(self.sets):
             raise UsageError("data merge: two sets of one name; write NAME=DATA")
         classes = read_class_map(self.map) if self.map else None
-        sets = {name: read_data(path, {}) for name, path in paths.items()}
+        sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
         _write(merged, self.out, self.to, "wide")
         print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)

@@ -56,6 +56,7 @@ def merge(
     splits, differing = _splits(parts, row_of, len(ids))
     notes = tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes)
     report = {
+        "same": same,
         "images": len(ids),
         "classes": len(names),
         "known": labels.known,

@@ -133,7 +133,7 @@ def test_image_column_by_name_or_first(tmp_path):
 
 def test_columns_that_are_no_classes(tmp_path):
     path = table(tmp_path, "image,sex,cat\na.jpg,F,1\n")
-    assert "(if 'sex' is no class, pass it in ignore; if it holds tags, say layout='tags')" in refusal(path)
+    assert "(if 'sex' is no class, pass it in ignore; if it holds tags, pass its name as tags)" in refusal(path)
     assert read(path, ignore=["sex"]).classes == ["cat"]
     assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
     long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
@@ -460,7 +460,7 @@ def test_ways_to_separate_tags(tmp_path, cell, options, classes):
 
 def test_which_column_holds_the_tags(tmp_path):
     (tmp_path / "t.csv").write_text("image,age,words\n1.jpg,5,a;b\n")
-    with pytest.raises(TrilabelError, match="'words'; which one holds the tags\\? call it tags"):
+    with pytest.raises(TrilabelError, match="'words'; which one holds the tags\\? pass its name as tags"):
         read(tmp_path / "t.csv", layout="tags")
     assert read(tmp_path / "t.csv", layout="tags", ignore=["age"]).classes == ["a", "b"]
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
@@ -531,7 +531,7 @@ def test_tags_among_other_columns(tmp_path):
     assert read(tmp_path / "t.csv").classes == ["tags", "cat"]
     (tmp_path / "t.csv").write_text("Bild,Wort\na.jpg,See\n")
     assert refusal(tmp_path / "t.csv").endswith(
-        "(if 'Wort' is no class, pass it in ignore; if it holds tags, say layout='tags')"
+        "(if 'Wort' is no class, pass it in ignore; if it holds tags, pass its name as tags)"
     )
 
 
@@ -550,7 +550,7 @@ def test_lists_that_are_complete(tmp_path, text):
 @pytest.mark.parametrize("cell", ["2", "nan", "NA", "3.5", "-"])
 def test_numbers_and_holes_in_a_column_called_labels_are_no_tags(tmp_path, cell):
     (tmp_path / "t.csv").write_text(f"image,cat,labels\na.jpg,1,1\nb.jpg,0,{cell}\n")
-    assert "row 3: value" in (told := refusal(tmp_path / "t.csv")) and "say layout='tags'" in told
+    assert "row 3: value" in (told := refusal(tmp_path / "t.csv")) and "pass its name as tags" in told
     (tmp_path / "t.csv").write_text("image,tags\na.jpg,1\nb.jpg,0\n")
     assert read(tmp_path / "t.csv").labels.to_signed().tolist() == [[1], [-1]]
 
@@ -568,3 +568,16 @@ def test_tables_that_say_what_is_unknown_are_not_filled(tmp_path):
 def test_delimiters_in_quotes_and_below_blank_lines(tmp_path):
     (tmp_path / "t.csv").write_text('\n\nimage;cat;"dog, small"\na.jpg;1;0\n')
     assert read(tmp_path / "t.csv").classes == ["cat", "dog, small"]
+
+
+def test_which_column_names_the_images(tmp_path):
+    (tmp_path / "t.csv").write_text("Nr;Dateiname;Tags\n1;6.jpg;Hund\n2;5.jpg;Katze\n")
+    dataset = read(tmp_path / "t.csv")
+    assert dataset.ids == ["6.jpg", "5.jpg"] and "images are those in column 'Dateiname'" in dataset.notes
+    assert read(tmp_path / "t.csv", image="Nr").ids == ["1", "2"]
+    (tmp_path / "t.csv").write_text("Bild,Worte,Rang\na.jpg,See;Bär,3\n", encoding="utf-8")
+    assert read(tmp_path / "t.csv", tags="Worte").classes == ["See", "Bär"]
+    assert refusal(tmp_path / "t.csv", tags="Wort").endswith("there are: Bild, Worte, Rang; did you mean 'Worte'?")
+    (tmp_path / "t.csv").write_text("Nr,Bild,cat\n1,a.jpg,1\n2,b.jpg,0\n")
+    assert refusal(tmp_path / "t.csv").startswith("FILE, row 3: value '2' for image 'b.jpg', class 'Nr'")
+    assert read(tmp_path / "t.csv", ignore=["Nr"]).ids == ["a.jpg", "b.jpg"]

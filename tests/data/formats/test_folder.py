@@ -67,6 +67,7 @@ def test_what_is_no_such_folder(tmp_path):
         ["images/cat/1.jpg", "images/dog/2.jpg"],
         ["train/images/1.jpg", "val/images/2.jpg"],
         ["data-set/train/cat/1.jpg", "data-set/train/dog/1.jpg"],
+        ["2023/cat/1.jpg", "2023/dog/1.jpg", "2024/cat/1.jpg"],
     ],
 )
 def test_folders_that_are_no_classes(tmp_path, files):
@@ -77,7 +78,8 @@ def test_folders_that_are_no_classes(tmp_path, files):
 def test_what_may_be_meant(tmp_path):
     grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
     with pytest.raises(
-        TrilabelError, match=r"pass format; it holds labels.csv, old.csv: is it one of these\?; if sub-folders are"
+        TrilabelError,
+        match=r"pass format; it holds labels.csv, old.csv: give the path of that file; if sub-folders are",
     ):
         tl.data.read(tmp_path)
 

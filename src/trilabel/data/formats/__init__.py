@@ -31,6 +31,8 @@ from trilabel.data.formats import (
 from trilabel.data.formats.csv_table.table_file import DELIMITERS, suffix
 from trilabel.errors import TrilabelError, no_such
 
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+
 
 class Format(Protocol):
     """What a format is: what it says of labels that are not listed, a way to tell it, and a way to read it."""
@@ -92,9 +94,15 @@ def format_of(path: Path, format: str | None) -> str:
     for name, reader in FORMATS.items():
         if reader.detect(path):
             return name
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise TrilabelError(f"{path}: a spreadsheet is not read; save it as CSV (UTF-8)")
+    if path.is_dir() and not any(path.iterdir()):
+        raise TrilabelError(f"{path}: this folder is empty")
     inside = folder.files_with_labels(path) if path.is_dir() else []
     hint = (
-        f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: is it one of these?" if inside else ""
+        f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: give the path of that file"
+        if inside
+        else ""
     )
     if path.is_dir():
         hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"

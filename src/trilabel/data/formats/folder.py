@@ -24,8 +24,15 @@ def detect(path: Path) -> bool:
     parts, _ = _without_splits([name.split("/") for name in walk(path)])
     inside = [part for part in parts if len(part) > 1]
     classes = {part[0].lower() for part in inside}
-    one_around_others = len(classes) == 1 and all(len(part) > 2 for part in inside)
-    return bool(inside) and not classes <= _NO_CLASSES | set(SPLIT_NAMES) and not one_around_others
+    return bool(inside) and not classes <= _NO_CLASSES | set(SPLIT_NAMES) and not _around_others(inside)
+
+
+def _around_others(inside: list[list[str]]) -> bool:
+    """Whether these are folders around class folders: no image lies in them, and they are one or have the same ones."""
+    if not all(len(part) > 2 for part in inside):
+        return False
+    tops, below = {part[0] for part in inside}, {(part[0], part[1]) for part in inside}
+    return len(tops) == 1 or len({name for _, name in below}) < len(below)
 
 
 def files_with_labels(path: Path) -> list[str]:

@@ -53,7 +53,9 @@ def read_xml(file: Path) -> ElementTree.Element:
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     except ElementTree.ParseError as error:
-        raise TrilabelError(f"{file}, line {error.position[0]}: damaged XML ({error})") from None
+        raise TrilabelError(
+            f"{file}, line {error.position[0]}: damaged XML ({error}); export or copy it again"
+        ) from None
     except (LookupError, ValueError) as error:  # an encoding that nobody has heard of
         raise TrilabelError(f"{file}, line 1: damaged XML ({error})") from None
 

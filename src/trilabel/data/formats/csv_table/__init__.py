@@ -12,6 +12,7 @@ from trilabel.data.formats.assemble import Unlisted, check_choice, fill_absent
 from trilabel.data.formats.csv_table.reading import SIGNS, Cells, read_table
 from trilabel.data.formats.csv_table.table_file import (
     DELIMITERS,
+    IMAGE_COLUMNS,
     TAG_COLUMNS,
     Table,
     read_header,
@@ -22,12 +23,12 @@ from trilabel.data.formats.csv_table.table_file import (
 )
 from trilabel.data.formats.csv_table.tag_lists import is_list
 from trilabel.data.formats.csv_table.writing import write
-from trilabel.data.image_paths import locate
-from trilabel.errors import TrilabelError
+from trilabel.data.image_paths import is_image, locate
+from trilabel.errors import TrilabelError, no_such
 
 __all__ = ["RULE", "detect", "read", "write"]
 
-RULE = "1 is present, 0 is absent; empty cells and labels without a row are unknown"
+RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not listed are unknown"
 _ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
 
 
@@ -46,6 +47,8 @@ def read(
     ignore: Sequence[str] = (),
     delimiter: str | None = None,
     separator: str | None = None,
+    image: str | None = None,
+    tags: str | None = None,
     unlisted: Unlisted = "unknown",
 ) -> Dataset:
     """Reads a table of labels; docs/data.md says what each column and cell means.
@@ -53,8 +56,8 @@ def read(
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
     the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
     becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
-    `separator` stands between the tags of a cell. `unlisted` is what everything else is in an image of which something
-    is known.
+    `image` and `tags` name the columns of images and of tags, `separator` stands between the tags of a cell.
+    `unlisted` is what everything else is in an image of which something is known.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
     check_choice(path, "values", values, ("auto", "binary", "signed"))
@@ -62,9 +65,11 @@ def read(
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     delimiter = delimiter or usual_delimiter(path)
     header = read_header(path, delimiter)
-    if layout == "auto" and _has_tags(path, delimiter, [cell.strip().lower() for cell in header], ignore):
+    names = [cell.strip().lower() for cell in header]
+    if layout == "auto" and (tags or _has_tags(path, delimiter, names, ignore)):
         layout = "tags"
-    table = understand(path, delimiter, header, layout, ignore)
+    column = _column(path, header, image) if image else _images_column(path, delimiter, names)
+    table = understand(path, delimiter, header, layout, ignore, column, _column(path, header, tags))
     if unlisted == "absent" and (values == "signed" or table.value >= 0):
         raise TrilabelError(
             f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one says "
@@ -84,6 +89,22 @@ def read(
         table, values == "signed", unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root
     )
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
+
+
+def _column(path: Path, header: list[str], name: str | None) -> int:
+    """The column of this name; −1 where none is named."""
+    if name is not None and name not in header:
+        raise no_such(f"column in {path}", name, header)
+    return -1 if name is None else header.index(name)
+
+
+def _images_column(path: Path, delimiter: str, names: list[str]) -> int:
+    """Where no column is called image, or the like: the first that names image files, if any does."""
+    if set(names) & set(IMAGE_COLUMNS) or not any(names):
+        return -1
+    some = [row for _, row in islice(read_rows(path, delimiter), 1, 50) if len(row) == len(names)]
+    full = (column for column in range(len(names)) if some and all(is_image(row[column].strip()) for row in some))
+    return next(full, -1)
 
 
 def _has_tags(path: Path, delimiter: str, names: list[str], ignore: Sequence[str]) -> bool:
@@ -118,6 +139,8 @@ def _notes(table: Table, signed: bool, unlisted: str, in_no_split: int, missing:
         unlisted = "; labels without a row are unknown" if table.label >= 0 else ""
         rule = "empty cells and 0 are unknown; -1 is absent" if signed else "empty cells are unknown; 0 is absent"
         yield rule + unlisted
+    if table.header[table.image].strip().lower() not in IMAGE_COLUMNS:
+        yield f"images are those in column {table.header[table.image]!r}"
     if table.left_out:
         yield f"columns left out: {', '.join(table.left_out)}"
     if table.split >= 0 and in_no_split:

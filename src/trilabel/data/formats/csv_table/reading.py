@@ -221,7 +221,7 @@ def _check_row(table: Table, cells: Cells, row: list[str], where: str) -> None:
         if cells.sign(text) == _NO_LABEL:
             hint = f" (if {name!r} is no class, pass it in ignore)" if table.classes else ""
             if table.classes and (text.strip()[:1].isalpha() or name.strip().lower() in TAG_COLUMNS):
-                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, say layout='tags')"
+                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, pass its name as tags)"
             raise TrilabelError(
                 f"{where}: value {text!r} for image {image!r}, class {name!r}: "
                 f"use 1 present, 0 absent, empty unknown{hint}"

@@ -20,7 +20,7 @@ from trilabel.names import Names
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _ROWS, _CELLS, _NAME_BYTES = 1 << 18, 1 << 22, 1 << 24  # the most to read at once
-_IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
+IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
 TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
 
 
@@ -172,7 +172,13 @@ def read_header(path: Path, delimiter: str) -> list[str]:
 
 
 def understand(
-    path: Path, delimiter: str, header: list[str], layout: str = "auto", ignore: Iterable[str] = ()
+    path: Path,
+    delimiter: str,
+    header: list[str],
+    layout: str = "auto",
+    ignore: Iterable[str] = (),
+    image_column: int = -1,
+    tags_column: int = -1,
 ) -> Table:
     """What the columns are, by their names; `layout` ("wide", "long" or "tags") overrules what they look like."""
     names = [cell.strip().lower() for cell in header]
@@ -185,15 +191,16 @@ def understand(
             f"{path}, row 1: {header[0]!r} is an image and no name of a column; write a header above it (image, and "
             "the classes), or pass format='list' if these are numbers of classes"
         )
-    image, label, value, split = (position(*some) for some in (_IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
+    image, label, value, split = (position(*some) for some in (IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
+    image = image_column if image_column >= 0 else image
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)
     found = f"{path}: found the columns {', '.join(map(repr, header[:8]))}{', …' if len(header) > 8 else ''};"
     if layout == "tags":
         called = [column for name in (*TAG_COLUMNS, "label") for column in rest if names[column] == name]
-        tags = next(iter(called), rest[0] if len(rest) == 1 else -1)
+        tags = tags_column if tags_column >= 0 else next(iter(called), rest[0] if len(rest) == 1 else -1)
         if tags < 0:
-            raise TrilabelError(f"{found} which one holds the tags? call it tags")
+            raise TrilabelError(f"{found} which one holds the tags? pass its name as tags")
         left_out = [header[column] for column in rest if column != tags]
         return Table(path, delimiter, header, max(image, 0), file, split, tags=tags, left_out=left_out)
     if layout == "wide" or (layout == "auto" and not {label, value} & set(rest)):
