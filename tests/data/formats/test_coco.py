@@ -17,23 +17,20 @@ from PIL import Image
 from tests.data.formats import layouts
 from tests.data.formats.layouts import coco as layout
 from tests.data.formats.layouts import coco_lvis
+from tests.data.formats.seen import refusal_of
+from tests.data.formats.seen import rows as splits_of
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.formats.coco import RULE, detect, read, write
 from trilabel.data.formats.coco.captions import words_of
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
+refusal = refusal_of(read)
+
 
 @pytest.fixture
 def home(tmp_path) -> Path:
     return layout.write(tmp_path)
-
-
-def refusal(path: Path, root: Path | None = None, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(root or path), "ROOT")
 
 
 def small(**changes) -> dict:
@@ -52,10 +49,6 @@ def save(path: Path, document) -> Path:
     lists = (f'"{key}": [\n' + ",\n".join(map(json.dumps, value)) + "\n]" for key, value in document.items())
     path.write_text("{\n" + ",\n".join(lists) + "\n}")
     return path
-
-
-def splits_of(dataset: Dataset) -> dict[str, list[int]]:
-    return {name: rows.tolist() for name, rows in dataset.splits.items()}
 
 
 # ---- as published

@@ -11,8 +11,10 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import cub as layout
+from tests.data.formats.seen import refusal_of
 from trilabel.data.formats.cub import detect, read
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(read)
 
 LABELS = "CUB_200_2011/attributes/image_attribute_labels.txt"
 NASTY = (
@@ -33,13 +35,6 @@ NASTY = (
 @pytest.fixture
 def root(tmp_path) -> Path:
     return layout.write(tmp_path)
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
 
 
 @pytest.mark.parametrize("inside", ["", "CUB_200_2011"])

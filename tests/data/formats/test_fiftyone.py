@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import fiftyone as layout
 from tests.data.formats.layouts import fiftyone_samples
+from tests.data.formats.seen import refusal_of, rows
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.formats.fiftyone import RULE, detect, read, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+
+refusal = refusal_of(read)
 
 TRUTH = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 0]]
 
@@ -38,17 +41,6 @@ def dump(folder: Path, name: str, content) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
     return folder
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
-
-
-def rows(dataset) -> dict[str, list[int]]:
-    return {name: index.tolist() for name, index in dataset.splits.items()}
 
 
 # ---- labels.json

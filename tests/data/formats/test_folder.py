@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import trilabel as tl
+from tests.data.formats.seen import rows
 from trilabel.data.formats.folder import detect, read
 from trilabel.errors import TrilabelError
 
@@ -14,10 +15,6 @@ def grow(root: Path, *files: str) -> Path:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).touch()
     return root
-
-
-def rows(dataset) -> dict[str, list[int]]:
-    return {name: index.tolist() for name, index in dataset.splits.items()}
 
 
 def test_a_folder_a_class(tmp_path):

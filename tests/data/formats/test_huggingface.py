@@ -16,12 +16,15 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import huggingface as layout
 from tests.data.formats.layouts import huggingface_wide
+from tests.data.formats.seen import known, refusal_of, rows
 from trilabel.data import read as read_any
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.formats import format_of
 from trilabel.data.formats.huggingface import detect, read, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+
+refusal = refusal_of(read)
 
 LISTED = "listed labels are present, others unknown; images without a list are unknown"
 
@@ -46,21 +49,6 @@ def jsonl(folder: Path, *rows) -> Path:
 def table(folder: Path, text: str) -> Path:
     (folder / "metadata.csv").write_text(text, encoding="utf-8", newline="")
     return folder
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
-
-
-def known(dataset) -> dict[str, list[int]]:
-    return dict(zip(dataset.ids, dataset.labels.to_signed().tolist(), strict=True))
-
-
-def rows(dataset) -> dict[str, list[int]]:
-    return {name: index.tolist() for name, index in dataset.splits.items()}
 
 
 # ---- what is read

@@ -10,8 +10,10 @@ import pytest
 from tests.data.formats import layouts
 from tests.data.formats.layouts import nuswide as layout
 from tests.data.formats.layouts import nuswide_table as table_layout
+from tests.data.formats.seen import refusal_of
 from trilabel.data.formats.nuswide import detect, read
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(read)
 
 IDS = ["actor/0001_2124494179.jpg", "actor/0002_174174086.jpg", "zebra/0399_2.jpg", "zoo/0005_3.jpg", "zoo/0006_4.jpg"]
 SIGNED = [[-1, 1, -1, -1], [-1, -1, 1, -1], [-1, -1, -1, -1], [1, -1, -1, -1], [-1, 1, -1, -1]]
@@ -27,13 +29,6 @@ def root(tmp_path) -> Path:
 @pytest.fixture
 def table(tmp_path) -> Path:
     return table_layout.write(tmp_path / "later")
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
 
 
 def splits_of(dataset) -> dict[str, list[str]]:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.data.formats.layouts import openimages as layout
+from tests.data.formats.seen import refusal_of
 from trilabel.data import read
 from trilabel.data.formats import openimages
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(openimages.read)
 
 IDS = ["000002b66c9c498e", "000002b97e5471a0", "00002a7de1e7ea3c", "0001eeaf4aed83f9", "000026e7ee790996"]
 
@@ -16,13 +18,6 @@ IDS = ["000002b66c9c498e", "000002b97e5471a0", "00002a7de1e7ea3c", "0001eeaf4aed
 @pytest.fixture
 def release(tmp_path) -> Path:
     return layout.write(tmp_path)
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        openimages.read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
 
 
 def test_reads_verified_labels_of_all_splits(release):

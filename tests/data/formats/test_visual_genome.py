@@ -11,8 +11,11 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import visual_genome as layout
+from tests.data.formats.seen import refusal_of
+from tests.data.formats.seen import rows as splits_of
 from trilabel.data.formats.visual_genome import RULE, detect, read
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(read)
 
 INDEX = "vg_category_500_labels_index.json"
 
@@ -20,17 +23,6 @@ INDEX = "vg_category_500_labels_index.json"
 @pytest.fixture
 def home(tmp_path) -> Path:
     return layout.write(tmp_path)
-
-
-def refusal(path: Path, root: Path | None = None, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(root or path), "ROOT")
-
-
-def splits_of(dataset) -> dict[str, list[int]]:
-    return {name: rows.tolist() for name, rows in dataset.splits.items()}
 
 
 # ---- VG-500 and VG-200

@@ -10,8 +10,10 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import voc as layout
+from tests.data.formats.seen import refusal_of
 from trilabel.data.formats.voc import detect, read
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(read)
 
 # Rows as in the real files: a blank before 1 and 0, so that the numbers line up. "train" is a class as well.
 SETS = {
@@ -56,13 +58,6 @@ def devkit(tmp_path) -> Path:
 
 def home_of(devkit: Path) -> Path:
     return devkit / "VOCdevkit/VOC2012"
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
 
 
 @pytest.mark.parametrize("inside", ["", "VOCdevkit", "VOCdevkit/VOC2012"])

@@ -11,8 +11,10 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import yolo as layout
+from tests.data.formats.seen import known, refusal_of, rows
 from trilabel.data.formats.yolo import RULE, detect, read
-from trilabel.errors import TrilabelError
+
+refusal = refusal_of(read)
 
 NAMES = "names: [cat, dog]\n"
 
@@ -27,21 +29,6 @@ def grow(root: Path, files: dict[str, str]) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
-
-
-def refusal(path: Path, **options) -> str:
-    with pytest.raises(TrilabelError) as caught:
-        read(path, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).replace(str(path), "ROOT")
-
-
-def known(dataset) -> dict[str, list[int]]:
-    return dict(zip(dataset.ids, dataset.labels.to_signed().tolist(), strict=True))
-
-
-def rows(dataset) -> dict[str, list[int]]:
-    return {name: index.tolist() for name, index in dataset.splits.items()}
 
 
 # ---- Ultralytics
