@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Container
 from pathlib import Path
 from typing import get_args
 from xml.etree.ElementTree import Element
@@ -50,36 +51,9 @@ def read(
         notes.append("no labels are declared in <meta>: the classes are those in use")
     if checkboxes:
         classes += [f"{label}: {name}" for label, name in boxes_to_tick]
-    column = {name: number for number, name in enumerate(classes)}
-    entries: list[Entry] = []
-    boxes: list[Box] = []
-    annotated: list[int] = []
-    odd = Counter({"tracks left out": tracks})
-    for row, picture in enumerate(pictures):
-        before = len(entries)
-        for thing in picture:
-            if thing.tag not in _KINDS:
-                odd[f"elements <{thing.tag}> left out"] += 1
-                continue
-            label = document.text(thing, "label")
-            if label not in column:
-                raise document.fault(thing, f"label {label!r} is not declared in <meta>; add it to the <labels> there")
-            entries.append((row, column[label], 1))
-            if thing.tag == "box":
-                if picture.get("width") and picture.get("height"):
-                    boxes.append((row, column[label], *document.box(thing, picture)))
-                else:
-                    odd["boxes left out: their images have no size"] += 1
-            for attribute in thing.iterfind("attribute"):
-                name, value = attribute.get("name", ""), (attribute.text or "").strip().lower()
-                if not checkboxes or thing.tag != "tag" or (label, name) not in boxes_to_tick:
-                    odd["attributes of tags and shapes left out"] += 1
-                elif value in ("true", "false"):
-                    entries.append((row, column[f"{label}: {name}"], 1 if value == "true" else -1))
-                else:
-                    raise document.fault(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
-        if len(entries) > before:
-            annotated.append(row)
+    found = _Annotations(document, classes, boxes_to_tick if checkboxes else {})
+    annotated = [row for row, picture in enumerate(pictures) if found.add(row, picture)]
+    odd = found.odd + Counter({"tracks left out": tracks})
     odd["images have no annotation: they are unknown"] = len(pictures) - len(annotated)
     ids, paths, missing = _images(document, pictures, images)
     odd[f"images have no file in {paths.root}"] = missing
@@ -90,12 +64,51 @@ def read(
         ids=ids,
         paths=paths,
         classes=classes,
-        entries=entries,
+        entries=found.entries,
         absent_in=annotated if unlisted == "absent" else (),
         split_of=["" if subset == "default" else subset for subset in subsets],  # CVAT's word for none
-        boxes=boxes or None,
+        boxes=found.boxes or None,
         notes=notes + [f"{count} {what}" for what, count in odd.items() if count],
     )
+
+
+class _Annotations:
+    """Labels and boxes, gathered image by image, and a count of what was left out."""
+
+    def __init__(self, document: Document, classes: list[str], checkboxes: Container[tuple[str, str]]) -> None:
+        self.document, self.checkboxes = document, checkboxes
+        self.column = {name: number for number, name in enumerate(classes)}
+        self.entries: list[Entry] = []
+        self.boxes: list[Box] = []
+        self.odd: Counter[str] = Counter()
+
+    def add(self, row: int, picture: Element) -> bool:
+        """Takes what is said of an image; whether anything is."""
+        before = len(self.entries)
+        for thing in picture:
+            if thing.tag in _KINDS:
+                self._add_label(row, picture, thing)
+            else:
+                self.odd[f"elements <{thing.tag}> left out"] += 1
+        return len(self.entries) > before
+
+    def _add_label(self, row: int, picture: Element, thing: Element) -> None:
+        label = self.document.text(thing, "label")
+        if label not in self.column:
+            raise self.document.fault(thing, f"label {label!r} is not declared in <meta>; add it to the <labels> there")
+        self.entries.append((row, self.column[label], 1))
+        if thing.tag == "box" and picture.get("width") and picture.get("height"):
+            self.boxes.append((row, self.column[label], *self.document.box(thing, picture)))
+        elif thing.tag == "box":
+            self.odd["boxes left out: their images have no size"] += 1
+        for attribute in thing.iterfind("attribute"):
+            name, value = attribute.get("name", ""), (attribute.text or "").strip().lower()
+            if thing.tag != "tag" or (label, name) not in self.checkboxes:
+                self.odd["attributes of tags and shapes left out"] += 1
+            elif value in ("true", "false"):
+                self.entries.append((row, self.column[f"{label}: {name}"], 1 if value == "true" else -1))
+            else:
+                raise self.document.fault(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
 
 
 def _file(path: Path) -> Path:
