@@ -34,7 +34,7 @@ def test_converting_there_and_back(photos: Path, capsys: Any) -> None:
     one = photos / "one.csv"
     for out, more in (("one.trilabel", []), ("long.tsv", ["--layout", "long"]), ("one.json", ["--to", "coco"])):
         told = result(capsys, "data", "convert", one, "--out", photos / out, *more)
-        assert told == {"out": str(photos / out), "images": 2, "classes": 2, "known": 4, "not_written": []}
+        assert told == {"out": str(photos / out), "images": 2, "classes": 2, "known": 4, "warnings": []}
         after = read(photos / out)
         assert after.labels.to_signed().tolist() == [[1, -1], [-1, 1]] and list(after.splits) == ["train"]
         assert [Path(path).resolve() for path in after.paths] == [photos / "photos/a.png", photos / "photos/b.png"]

@@ -154,5 +154,5 @@ def test_images_without_file_are_left_out_after_lists_are_read(table, tmp_path):
     dataset = read(table, splits={"val": ["0.jpg", "19.jpg"], "test": 2}, missing="drop")
     assert rows(dataset)["val"] == [0] and len(dataset) == 5
     assert {name: len(index) for name, index in dataset.splits.items()} == {"train": 2, "val": 1, "test": 2}
-    assert refusal(table, missing="maybe") == f"{table}: missing='maybe': use 'keep' or 'drop'"
+    assert refusal(table, missing="maybe") == f"{table}: missing='maybe': use one of 'keep', 'drop'"
     assert "none of its 20 images has a file" in refusal(table, images=tmp_path.parent, missing="drop")

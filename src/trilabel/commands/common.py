@@ -124,10 +124,10 @@ def choices(settings: type[Any]) -> dict[str, str]:
     return found
 
 
-def set_words(choices: Mapping[str, str], prefix: str = "") -> list[str]:
+def set_words(choices: Mapping[str, str], prefix: str = "", option: str = "--set") -> list[str]:
     """How to set a part's settings, in one line; no line where it has none."""
     words = " ".join(f"{prefix}{name}={choice}" for name, choice in choices.items())
-    return [f"--set {words}"] if words else []
+    return [f"{option} {words}"] if words else []
 
 
 def absolute(text: str | None) -> str | None:

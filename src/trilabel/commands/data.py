@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from trilabel.commands.common import Source, UsageError, check_new, read_data
+from trilabel.commands.common import Source, UsageError, check_new, read_data, set_words
 from trilabel.console import warn
 from trilabel.show import print_entries, print_inspection, print_json, print_merge
 
@@ -35,11 +35,7 @@ class DataFormats:
                 f"{name} (read and written)" if entry["written"] else name: [
                     entry["summary"],
                     f"rule: {entry['rule']}",
-                    *(
-                        [f"--read {' '.join(f'{k}={v}' for k, v in entry['options'].items())}"]
-                        if entry["options"]
-                        else []
-                    ),
+                    *set_words(entry["options"], option="--read"),
                 ]
                 for name, entry in found.items()
             }
@@ -148,12 +144,12 @@ class DataConvert(Source):
     def __call__(self) -> None:
         _check_out(self.out, self.to, self.layout, self.overwrite)
         dataset = read_data(self.data, self.options())
-        lost = _write(dataset, self.out, self.to, self.layout)
+        warnings = _write(dataset, self.out, self.to, self.layout)
         labels = dataset.labels
         if self.json:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
-            return print_json({"out": str(self.out), **sizes, "not_written": lost})
-        some = " (see the warnings)" if lost else ""
+            return print_json({"out": str(self.out), **sizes, "warnings": warnings})
+        some = " (see the warnings)" if warnings else ""
         return print(
             f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
             f"({labels.known_share:.2%}){some}"

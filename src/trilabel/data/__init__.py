@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.formats import FORMATS, check_options, format_of, writer_of
+from trilabel.data.formats.assemble import check_choice
 from trilabel.data.formats.source_files import read_lines
 from trilabel.data.image_paths import existing
 from trilabel.data.scenes import scenes
@@ -42,8 +43,7 @@ def read(
     path = Path(path)
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
-    if missing not in ("keep", "drop"):
-        raise TrilabelError(f"{path}: missing={missing!r}: use 'keep' or 'drop'")
+    check_choice(path, "missing", missing, ("keep", "drop"))
     reader = FORMATS[format_of(path, format)]
     check_options(path, reader.read, options)
     dataset = reader.read(path, images=images, **options)

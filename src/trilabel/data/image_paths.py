@@ -121,11 +121,16 @@ def find_images(path: str | Path) -> list[str]:
 def walk(root: str | Path) -> Iterator[str]:
     """Images below a folder, relative to it and with forward slashes, in any order."""
     _check_folder(root)
+    return filter(is_image, files_below(root))
+
+
+def files_below(root: str | Path) -> Iterator[str]:
+    """The same for all files that are not hidden; none where there is no such folder."""
     for folder, folders, files in os.walk(root, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
         inside = os.path.relpath(folder, root).replace(os.sep, "/")
         prefix = "" if inside == "." else inside + "/"
-        yield from (prefix + name for name in files if is_image(name) and not name.startswith("."))
+        yield from (prefix + name for name in files if not name.startswith("."))
 
 
 def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:

@@ -22,7 +22,7 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
     images, classes = labels.shape
     present, absent = labels.counts_per_class()
     per_image_present, per_image_absent = labels.counts_per_image()
-    paths = dataset.images_of(dataset.rows_of(split))[1]
+    paths = None if dataset.paths is None else dataset.images_of(dataset.rows_of(split))[1]
     missing = 0 if paths is None else int((~existing(paths)).sum())
     return {
         "images": images,

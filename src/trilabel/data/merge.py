@@ -15,6 +15,7 @@ from trilabel.data.class_map import ClassMap, check_class_map, joined_of_some, r
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.duplicates import content_codes
 from trilabel.data.formats.assemble import check_choice
+from trilabel.data.formats.label_studio import UPLOADED
 from trilabel.data.image_paths import RootedPaths, is_image, relative_to
 from trilabel.data.inspect import similar_names
 from trilabel.data.merge_labels import Conflict, merge_labels
@@ -25,7 +26,6 @@ _Rows = dict[str, NDArray[np.int64]]
 _RANKS = {"": 0, "train": 1, "test": 3}  # what one set keeps for scoring must not be trained on because of another
 _OTHER_RANK = 2
 _EXPORTED = re.compile(r"_(jpe?g|png|webp|bmp|gif|tiff?)\.rf\.\w+$", re.IGNORECASE)  # of Roboflow
-_UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")  # of Label Studio
 
 
 def merge(
@@ -106,7 +106,7 @@ def bare_name(path: str) -> str:
     """The name of an image's file without folder and ending, and without what Roboflow and Label Studio put to it."""
     name = os.path.basename(path)  # noqa: PTH119
     stem = name.rpartition(".")[0] if is_image(name) else name
-    return _UPLOADED.sub("", _EXPORTED.sub("", stem), count=1)
+    return UPLOADED.sub("", _EXPORTED.sub("", stem), count=1)
 
 
 def _refuse_equal_names(part: str, names: Names) -> None:

@@ -21,7 +21,7 @@ __all__ = ["RULE", "detect", "read", "write"]
 RULE = "what annotators chose or drew is present, the rest unknown; skipped and unannotated images are unknown"
 _MARKS = re.compile(rb'"(was_cancelled|from_name|annotation_id|completions)"\s*:')
 _DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|predictions)"\s*:\s*\[')
-_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
+UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
 
 
 def detect(path: Path) -> bool:
@@ -110,7 +110,7 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
     """Where the images are. Files that were uploaded may lie there under the names they had before."""
     usual = (path.parent, path.parent / "images")
     before = [
-        _UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
+        UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)

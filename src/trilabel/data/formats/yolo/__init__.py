@@ -13,14 +13,13 @@ from trilabel.data.formats.source_files import read_lines
 from trilabel.data.formats.yolo.layout import (
     Source,
     describe,
-    files_below,
     find,
     from_root,
     is_list_of_names,
     label_of,
     labels_folder,
 )
-from trilabel.data.image_paths import RootedPaths, is_image, root_of, split_name
+from trilabel.data.image_paths import RootedPaths, files_below, is_image, root_of, split_name
 from trilabel.errors import TrilabelError
 
 RULE = "classes with a box are present, others absent; images without a label file are unknown"

@@ -2,14 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.formats.source_files import read_lines
 from trilabel.data.formats.yolo.simple_yaml import Value, read_yaml
-from trilabel.data.image_paths import is_image, split_name
+from trilabel.data.image_paths import files_below, is_image, split_name
 from trilabel.errors import TrilabelError
 
 _YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
@@ -75,15 +75,6 @@ def label_of(image: str) -> str:
 def labels_folder(where: str) -> str:
     """The folder of the labels of a folder's images, with a slash behind it; "" is the root."""
     return label_of("x" if where == "." else f"{where}/x")[: -len("x.txt")]
-
-
-def files_below(folder: Path) -> Iterator[str]:
-    """Files below a folder, relative to it and with forward slashes, in any order; none where there is no folder."""
-    for here, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        inside = os.path.relpath(here, folder).replace(os.sep, "/")
-        prefix = "" if inside == "." else inside + "/"
-        yield from (prefix + name for name in files if not name.startswith("."))
 
 
 def is_list_of_names(file: str) -> bool:
