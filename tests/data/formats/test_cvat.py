@@ -260,3 +260,17 @@ def test_size(tmp_path):
     start = time.perf_counter()
     assert len(read(tmp_path).boxes.image) == 50_000
     assert time.perf_counter() - start < 10
+
+
+def test_an_image_is_where_its_id_says(tmp_path):
+    """One name in two subsets, and a file of that name above both, which is neither."""
+    images = "".join(
+        f'<image id="{i}" name="1.jpg" subset="{s}"><tag label="cat"/></image>' for i, s in enumerate("ab")
+    )
+    (tmp_path / "annotations.xml").write_text(f"<annotations>{images}</annotations>")
+    for folder in ("images", "images/a", "images/b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "1.jpg").touch()
+    dataset = read(tmp_path)
+    assert dataset.ids == ["a/1.jpg", "b/1.jpg"]
+    assert list(dataset.paths) == [str(tmp_path / f"images/{name}") for name in dataset.ids]
