@@ -1,10 +1,17 @@
 """Shared by all tests: few threads (two workers share two cores) and a small data set drawn once."""
 
+import os
+
 import pytest
 import torch
+from hypothesis import settings
 
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
+
+# The same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=default draws new.
+settings.register_profile("steady", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @pytest.fixture(scope="session", autouse=True)

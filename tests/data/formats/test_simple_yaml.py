@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trilabel.data.formats.yolo.simple_yaml import read_yaml
@@ -41,6 +41,9 @@ NAME = st.text("ab é'\":#,-&[]{}\\0", min_size=1, max_size=9).filter(lambda tex
 
 
 @settings(max_examples=150, deadline=None)
+@example(["0", "0", '000000"éé', '000000"éé', ":\\ 0"], True, False)  # folded behind a backslash, in single quotes
+@example(["0 '", "0"], True, False)  # a quote inside an unquoted text
+@example(["0" * 40, "é\\ 0" * 8], True, False)
 @given(st.lists(NAME, min_size=1, max_size=30), st.booleans(), st.booleans())
 def test_reads_what_pyyaml_writes(tmp_path_factory, names, flow, as_map):
     yaml = pytest.importorskip("yaml")

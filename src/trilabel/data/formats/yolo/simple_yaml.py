@@ -9,11 +9,13 @@ from trilabel.errors import TrilabelError
 Value = str | list[str] | dict[str, str] | None
 _QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 _KEY = re.compile(rf"({_QUOTED}|[^\s#\-\[\]{{}}\"'][^\n]*?)\s*:(?:\s+(.*))?$", re.S)
+_WORD = r"(?:[^\s,\[\]{}:]|:(?![\s,\]}]|$))+"
 _TOKEN = re.compile(
     rf"(?P<blank>\s+(?:\#[^\n]*)?)|(?P<mark>[\[\]{{}},]|:(?=[\s\]}},]|$))|(?P<quoted>{_QUOTED})"
-    r"|(?P<plain>(?:[^\s,\[\]{}:]|:(?![\s,\]}]|$))+)",
+    rf"|(?P<plain>{_WORD}(?:\s+(?!\#){_WORD})*)",  # all words, so that a quote inside is no quoted text
     re.S,
 )
+_FOLD = r"[ \t]*\n\s*"  # a quoted text goes on in the next line: a space
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "_": "\xa0"}
 _ESCAPES |= {"N": "\x85", "L": "\u2028", "P": "\u2029"}
 
@@ -84,7 +86,7 @@ def _flow(file: Path, lines: list[str], number: int, column: int) -> tuple[Value
         if token["blank"]:
             continue
         if token["plain"] or token["quoted"]:
-            words.append(_scalar(file, line, token[0]) if not words else token[0])
+            words.append(_scalar(file, line, re.sub(r"\s+", " ", token[0]) if token["plain"] else token[0]))
         elif token["mark"] == ":" and is_map and key is None and words:
             key, words = " ".join(words), []
         elif token["mark"] in (",", "}" if is_map else "]"):
@@ -112,8 +114,8 @@ def _scalar(file: Path, line: int, text: str | None) -> str:
     """A text without its quotes and the comment behind it; empty where nothing stands."""
     text = text or ""
     if quoted := re.match(rf"({_QUOTED})\s*(?:\s#.*)?$", text, re.S):
-        inside = re.sub(r"(?<!\\)[ \t]*\n\s*", " ", quoted[1][1:-1])
-        return inside.replace("''", "'") if text[0] == "'" else _unescape(file, line, inside)
+        inside = quoted[1][1:-1]
+        return re.sub(_FOLD, " ", inside).replace("''", "'") if text[0] == "'" else _unescape(file, line, inside)
     if text[:1] in ("'", '"', "|", ">", "&", "*", "!", "%", "@", "`"):
         raise _beyond(file, line, text)
     return re.split(r"(?:^|\s+)#", text, maxsplit=1)[0]
@@ -122,7 +124,9 @@ def _scalar(file: Path, line: int, text: str | None) -> str:
 def _unescape(file: Path, line: int, text: str) -> str:
     def letter(found: re.Match[str]) -> str:
         code = found[1]
-        if code[0] == "\n":  # the text goes on in the next line
+        if code is None:
+            return " "
+        if code[0] == "\n":  # the text goes on in the next line, without a space
             return ""
         if len(code) == 1:
             return _ESCAPES.get(code, code)
@@ -132,7 +136,7 @@ def _unescape(file: Path, line: int, text: str) -> str:
         return chr(value)
 
     hexadecimal = r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"
-    return re.sub(rf"\\({hexadecimal}|\n\s*|.)", letter, text, flags=re.S)
+    return re.sub(rf"\\({hexadecimal}|\n\s*|.)|{_FOLD}", letter, text, flags=re.S)
 
 
 def _beyond(file: Path, line: int, text: str) -> TrilabelError:
