@@ -140,7 +140,7 @@ def test_the_running_mean_is_that_of_a_plain_loop(decay):
     expected = {name: value.double() for name, value in module.state_dict().items()}
     for step in range(1, 30):
         shaken(module, step)
-        mean.update(module, step)
+        mean.update(step)
         kept = min(decay, step / (step + 9))
         for name, value in module.state_dict().items():
             expected[name] = kept * expected[name] + (1 - kept) * value.double()
@@ -158,7 +158,7 @@ def test_the_mean_is_a_copy():
     shaken(module, 1)
     assert all(torch.equal(mean.state[name], value) for name, value in before.items())
     now = copy.deepcopy(module.state_dict())
-    mean.update(module, 1)
+    mean.update(1)
     assert all(torch.equal(module.state_dict()[name], value) for name, value in now.items())
     assert not any(value.requires_grad for value in mean.state.values())
 
@@ -168,12 +168,12 @@ def test_swapping_exchanges_and_swapping_again_undoes_it():
     parameters = list(module.parameters())
     mean = RunningMean(module, 0.9)
     shaken(module, 5)
-    mean.update(module, 1)
+    mean.update(1)
     weights, average = copy.deepcopy(module.state_dict()), copy.deepcopy(mean.state)
-    mean.swap(module)
+    mean.swap()
     for name in weights:
         assert torch.equal(module.state_dict()[name], average[name]) and torch.equal(mean.state[name], weights[name])
-    mean.swap(module)
+    mean.swap()
     for name in weights:
         assert torch.equal(module.state_dict()[name], weights[name]) and torch.equal(mean.state[name], average[name])
     assert all(map(lambda a, b: a is b, module.parameters(), parameters)), "an optimiser still holds the same ones"

@@ -5,7 +5,9 @@ Nothing is ever unpickled.
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,46 @@ from trilabel.files import replacing
 
 def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
     """Writes tensors (any device) and a JSON-able state."""
+    _write(path, tensors, json.dumps(state))
+
+
+def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
     copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
     with replacing(path) as temporary:
-        save_file(copies, temporary, metadata={"state": json.dumps(state)})
+        save_file(copies, temporary, metadata={"state": state})
+
+
+class Writer:
+    """Writes checkpoints while training on a GPU goes on, in the order in which they are asked for; two wait at most.
+
+    What is to be written is copied on the device first, which takes no time; from there on it may change.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: deque[Future[None]] = deque()
+
+    def save(self, path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """As `checkpoint.save`, later; what goes wrong is raised by a later `save` or `wait`."""
+        self.wait(until=1)
+        copies = {name: value.detach().clone() for name, value in tensors.items()}
+        aside = None
+        if torch.cuda.is_available():
+            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(torch.cuda.current_stream())
+        self._under_way.append(self._pool.submit(self._write_aside, aside, path, copies, json.dumps(state)))
+
+    def wait(self, until: int = 0) -> None:
+        """Until no more than so many are still to be written."""
+        while len(self._under_way) > until:
+            self._under_way.popleft().result()
+
+    @staticmethod
+    def _write_aside(
+        stream: torch.cuda.Stream | None, path: str | Path, tensors: Mapping[str, Tensor], state: str
+    ) -> None:
+        with torch.cuda.stream(stream):  # None: as ever
+            _write(path, tensors, state)
 
 
 def load(path: str | Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -37,6 +37,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method, choose_method, create_method
 from trilabel.models import HeadOnly, model_of
+from trilabel.models.capture import capture
 from trilabel.optimise import RunningMean, create_optimiser, learning_rate
 from trilabel.plan import (
     REHEARSAL,
@@ -60,7 +61,7 @@ logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets eve
 _MOST_LABELS_ON_DEVICE = 2**26  # a byte each
 _MOST_WEAK_LABELS_WRITTEN = 20_000_000  # a table of so many takes half a gigabyte and a minute
 _RELABELLING = 2**31  # in the place of the process's number, which is never this: its draws are others than a step's
-_STEPS_BETWEEN_LOOKS = 50  # reading a loss waits for the device, so it is done rarely
+_STEPS_BETWEEN_LOOKS = 50  # on a GPU; each costs a few launches
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
 
@@ -210,6 +211,7 @@ class Training:
             self.relabelling = fabric.to_device(relabelling)
         self.diagnosis = fabric.to_device(Diagnosis(self.labels, self.truth))
         self.state = State(self.model, self.method, self.relabelling, self.diagnosis, fabric.device)
+        self.captured = False
         self.saved_at = time.monotonic()
 
     def _open(self, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
@@ -248,6 +250,7 @@ class Training:
         while now.epoch <= stage.epochs and (rehearsal or not self._patience_spent()):
             self.run_epoch(stage, model, images)
             self.close_epoch(stage, model, val_images, best_file)
+        self.state.wait_for_files()
         self.fabric.barrier()
         if rehearsal:
             self.method.end_rehearsal(self._over_processes)
@@ -286,7 +289,7 @@ class Training:
                     state.optimiser.step()
                     state.optimiser.zero_grad()
                     if state.mean is not None:
-                        state.mean.update(model, done // config.accumulate + 1)
+                        state.mean.update(done // config.accumulate + 1)
                 now.left_out += len(drawn.failed)
                 if len(drawn.positions):
                     state.note(parts)
@@ -296,11 +299,11 @@ class Training:
                 now.step += 1
                 now.seconds = time.monotonic() - begun
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
-                    words = self._look(order)
+                    words = self._look(order, wait=False)
                     if due:
                         self._save_or_stop_if_due()
                 advance(1, words)
-        self._look(order)
+        self._look(order, wait=True)
 
     def make_batch(self, stage: Stage, drawn: Drawn) -> Batch:
         """Views of the images, and their labels on the device."""
@@ -319,9 +322,11 @@ class Training:
         images, strong = drawn.images, None
         if not stage.linear:
             two = self.method.views == 2
+            images = self._laid_out(images)  # while it is small: views keep the layout, or nearly
             first = self.views.strong if self.config.augment == "strong" and not two else self.views.weak
-            images = self._laid_out(first(drawn.images, draw))
-            strong = self._laid_out(self.views.strong(drawn.images, draw)) if two else None
+            weak = self._laid_out(first(images, draw))
+            strong = self._laid_out(self.views.strong(images, draw)) if two else None
+            images = weak
         return Batch(images, strong, labels, rows, now.epoch, now.lr, stage.name == REHEARSAL)
 
     def _laid_out(self, images: Tensor) -> Tensor:
@@ -368,12 +373,12 @@ class Training:
         if self.state.mean is None:
             yield
             return
-        self.state.mean.swap(model)
+        self.state.mean.swap()
         self._share_buffers(model)
         try:
             yield
         finally:
-            self.state.mean.swap(model)
+            self.state.mean.swap()
 
     def _member(self, run: Path) -> tuple[nn.Module, Views]:
         """Another run's model for an ensemble, and how it wants its images."""
@@ -439,7 +444,7 @@ class Training:
             images,
             self._prepare,
             self.labels.shape[1],
-            2 * self.config.batch_size,
+            self._scored_at_once(),
             rank=fabric.global_rank,
             world=fabric.world_size,
             all_gather=fabric.all_gather,
@@ -449,6 +454,10 @@ class Training:
         for _, message in failed:
             warn(f"left out of scoring: {message}")
         return scores
+
+    def _scored_at_once(self) -> int:
+        """Images; without gradients more of them fit than in training, and a GPU wants many."""
+        return (4 if self.fabric.device.type == "cuda" else 2) * self.config.batch_size
 
     def _prepare(self, images: Tensor) -> Tensor:
         return images if images.is_floating_point() else self.views.plain(images)
@@ -464,16 +473,34 @@ class Training:
         else:
             trained = model
             groups = [(list(model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
+            self._capture()
         optimiser = create_optimiser(config, groups + self.method.parameter_groups(), stage.lr)
         self.task, optimiser = self.fabric.setup(Task(trained, self.method), optimiser)
         self.state.attach(optimiser, RunningMean(trained, config.ema) if config.ema else None)
         return trained, images, val_images
 
+    def _capture(self) -> None:
+        """Has the backbone's passes over a full batch replayed rather than launched (see `capture`)."""
+        config, size, device = self.config, self.model.backbone.image_size, self.fabric.device
+        if (
+            device.type == "cuda"
+            and self.fabric.world_size == 1
+            and not (config.compile or self.captured)
+            and config.accumulate == 1
+        ):
+            several = min(config.batch_size, len(self.images)) * self.method.views
+            capture(
+                self.model.backbone,
+                self._laid_out(torch.zeros(several, 3, size, size, device=device)),
+                self.fabric.autocast,
+            )
+            self.captured = True
+
     @torch.no_grad()
     def _summaries(self, images: ImageSource) -> ImageSource:
         """What the head needs of each image, computed once without augmentation."""
         self.model.eval()
-        chunks = in_order(len(images), 2 * self.config.batch_size)
+        chunks = in_order(len(images), self._scored_at_once())
         store: Tensor | None = None
         with progress("computing features", len(images), self.shown) as advance:
             for drawn in images.batches(chunks, skip_broken=True):
@@ -497,18 +524,19 @@ class Training:
 
     # ---- watching and keeping it
 
-    def _look(self, order: list[NDArray[np.int64]]) -> str:
-        """The mean loss so far in words; stops the run where a loss was not finite."""
-        now, bad = self.state.progress, int(self.state.first_bad)
+    def _look(self, order: list[NDArray[np.int64]], wait: bool) -> str:
+        """The mean loss so far in words; stops the run where a loss was not finite (see `State.look`)."""
+        now = self.state.progress
+        if not self.state.sums:
+            raise TrilabelError("none of the training images could be read")
+        loss, bad = self.state.look(wait)
         if bad >= 0:
             ids = some([self.labels.ids[position] for position in order[bad].tolist()])
             raise TrilabelError(
                 f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} "
                 f"(learning rate {now.lr:.2g}; images {ids}): lower --lr or set --clip-gradient{self._kept()}"
             )
-        if not self.state.sums:
-            raise TrilabelError("none of the training images could be read")
-        return f"loss {float(self.state.sums['loss']) / now.counted:.4f}"
+        return "" if loss is None else f"loss {loss:.4f}"
 
     def _stop_if_not_finite(self, model: nn.Module) -> None:
         """Weights that are not finite are never saved."""
@@ -598,6 +626,7 @@ class Training:
 
     def _stop_if_asked(self) -> None:
         if self._any_process(bool(self.signals)):
+            self.state.wait_for_files()
             if self.shown:
                 say(f"stopped; go on with: trilabel train --resume {self.folder.path}")
             raise KeyboardInterrupt if signal.SIGTERM not in self.signals else SystemExit(128 + signal.SIGTERM)

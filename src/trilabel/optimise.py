@@ -1,11 +1,11 @@
 """What changes the weights: optimisers, learning rates as a function of the step, the running mean of weights."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trilabel.config import Config
 
@@ -62,24 +62,35 @@ def _one_cycle(step: int, total: int, rise: float = 0.3, start: float = 1 / 25, 
 
 
 class RunningMean:
-    """An exponential moving average of a module's weights, kept as a plain state dictionary."""
+    """An exponential moving average of a module's weights, under the names of its state dictionary."""
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.state = {name: value.detach().clone() for name, value in module.state_dict().items()}
+        weights = {name: value.detach() for name, value in module.state_dict().items()}  # the module's own memory
+        self.state = {name: value.clone() for name, value in weights.items()}
+        averaged = [name for name, value in weights.items() if value.is_floating_point()]
+        counted = [name for name in weights if name not in averaged]
+        self._averaged, self._counted = (  # (means, weights); listing them at each step would take longer than the step
+            ([self.state[name] for name in names], [weights[name] for name in names]) for names in (averaged, counted)
+        )
 
     @torch.no_grad()
-    def update(self, module: nn.Module, step: int) -> None:
+    def update(self, step: int) -> None:
         """Moves towards the weights after `step` updates (from 1); early on faster, or random weights would linger."""
-        decay = min(self.decay, step / (step + 9))
-        now = module.state_dict()
-        averaged = [name for name, value in self.state.items() if value.is_floating_point()]
-        torch._foreach_lerp_([self.state[name] for name in averaged], [now[name] for name in averaged], 1 - decay)
-        for name in self.state.keys() - set(averaged):
-            self.state[name].copy_(now[name])
+        torch._foreach_lerp_(*self._averaged, 1 - min(self.decay, step / (step + 9)))
+        if self._counted[0]:
+            torch._foreach_copy_(*self._counted)
 
-    def swap(self, module: nn.Module) -> None:
+    @torch.no_grad()
+    def swap(self) -> None:
         """Exchanges the mean and the module's weights; calling it twice changes nothing."""
-        own = {name: value.detach().clone() for name, value in module.state_dict().items()}
-        module.load_state_dict(self.state)
-        self.state = own
+        for means, weights in (self._averaged, self._counted):
+            for mean, weight in zip(means, weights, strict=True):
+                own = weight.clone()
+                weight.copy_(mean)
+                mean.copy_(own)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Takes up a mean that was saved."""
+        for name, value in state.items():
+            self.state[name].copy_(value)

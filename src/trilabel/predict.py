@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trilabel import metrics
+from trilabel.config import Config
 from trilabel.console import warn
 from trilabel.data.dataset import Boxes, Dataset
 from trilabel.data.image_paths import find_images
@@ -77,8 +80,17 @@ class Look(NamedTuple):
 class Model:
     """A trained classifier with its class names and the way it wants its images."""
 
-    def __init__(self, classifier: Classifier, classes: Sequence[str], device: torch.device) -> None:
+    def __init__(
+        self, classifier: Classifier, classes: Sequence[str], device: torch.device, config: Config | None = None
+    ) -> None:
+        """config: of the run, whose precision is kept on a GPU; without it everything is in float32."""
         self.classifier = classifier.to(device).eval()
+        self.context: Callable[[], AbstractContextManager[object]] = nullcontext
+        if config is not None and device.type == "cuda":
+            if config.precision == "bf16":
+                self.context = partial(torch.autocast, "cuda", torch.bfloat16)
+            if config.channels_last:
+                self.classifier = self.classifier.to(memory_format=torch.channels_last)
         self.classes = Names(classes)
         self.device = device
         self.views = Views(classifier.backbone.mean, classifier.backbone.std)
@@ -105,7 +117,14 @@ class Model:
         source, trouble = open_images(arrays, ids, self.image_size, self.device, "none", workers, broken)
         skip, classes = broken == "skip", len(self.classes)
         logits, failed = score(
-            self.classifier, source, self.views.plain, classes, batch_size, skip_broken=skip, what="predicting"
+            self.classifier,
+            source,
+            self.views.plain,
+            classes,
+            batch_size,
+            context=self.context,
+            skip_broken=skip,
+            what="predicting",
         )
         logits, places = _without(logits, np.arange(len(ids)), trouble, failed)
         messages = tuple(message for _, message in [*trouble, *failed])
@@ -213,6 +232,7 @@ class Model:
             self.views.plain,
             len(self.classes),
             batch_size,
+            context=self.context,
             skip_broken=broken == "skip",
             what="scoring",
             maps=maps,
@@ -240,7 +260,8 @@ class Model:
         batches = in_order(len(source), batch_size)
         for _, message in trouble:
             warn(f"left out: {message}")
-        for drawn, output in outputs(self.classifier, source, self.views.plain, batches, True, broken == "skip"):
+        skip = broken == "skip"
+        for drawn, output in outputs(self.classifier, source, self.views.plain, batches, True, skip, self.context):
             for _, message in drawn.failed:
                 warn(f"left out: {message}")
             if output is None or output.maps is None:
@@ -369,4 +390,4 @@ def load(run: str | Path | Run, device: str = "auto") -> Model:
     """The model of a run's best epoch."""
     classifier, about = RunFolder(run.folder if isinstance(run, Run) else Path(run)).classifier()
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    return Model(classifier, about["classes"], torch.device(name))
+    return Model(classifier, about["classes"], torch.device(name), about["config"])

@@ -53,6 +53,8 @@ class State:
         self.first_bad = torch.full((), -1, device=device)  # first step of this epoch whose loss was not finite
         self.optimiser: torch.optim.Optimizer
         self.mean: RunningMean | None = None
+        self._writer = checkpoint.Writer() if device.type == "cuda" else None  # elsewhere a copy takes as long
+        self._copied: tuple[Tensor, torch.cuda.Event] | None = None  # on its way from the device, for `look`
         self._waiting: dict[str, Tensor] = {}  # read from disk before there was an optimiser to give it to
 
     def attach(self, optimiser: torch.optim.Optimizer, mean: RunningMean | None) -> None:
@@ -61,7 +63,7 @@ class State:
         if self._waiting:
             checkpoint.restore_optimiser(optimiser, checkpoint.part("optimiser", self._waiting))
             if mean is not None:
-                mean.state = self._on_device(checkpoint.part("mean", self._waiting))
+                mean.load(checkpoint.part("mean", self._waiting))
             self._waiting = {}
 
     def note(self, parts: dict[str, Tensor]) -> None:
@@ -75,9 +77,28 @@ class State:
         bad = ~torch.isfinite(parts["loss"].detach()) & (self.first_bad < 0)
         self.first_bad = torch.where(bad, self.progress.step, self.first_bad)
 
+    def look(self, wait: bool) -> tuple[float | None, int]:
+        """(mean loss of this epoch so far, its first step whose loss was not finite or −1).
+
+        Unless told to `wait` for the device, it says what was so when it was asked before, as far as that has arrived;
+        None and −1 where it has not.
+        """
+        now = torch.stack((self.sums["loss"] / self.progress.counted, self.first_bad.double()))
+        before = self._copied
+        if wait or now.device.type == "cpu":
+            loss, bad = now.tolist()
+            return loss, int(bad)
+        copy = torch.empty(2, dtype=now.dtype, pin_memory=True).copy_(now, non_blocking=True)
+        self._copied = copy, torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._copied[1].record()
+        if before is None or not before[1].query():  # type: ignore[no-untyped-call]
+            return None, -1
+        loss, bad = before[0].tolist()
+        return loss, int(bad)
+
     def start_epoch(self) -> None:
         """Forgets the sums of the epoch before."""
-        self.sums = {}
+        self.sums, self._copied = {}, None
         self.first_bad = torch.full((), -1, device=self.device)
 
     def end_epoch(self) -> None:
@@ -101,11 +122,19 @@ class State:
         if self.mean is not None:
             tensors |= checkpoint.prefixed("mean", self.mean.state)
         progress = asdict(self.progress) | {"counted": int(totals["counted"])}
-        checkpoint.save(file, tensors | self._weights(), progress)
+        self._write(file, tensors | self._weights(), progress)
 
     def save_weights(self, file: Path, record: dict[str, Any]) -> None:
         """Writes model, method and weak labels only, with the record of the epoch that they are of."""
-        checkpoint.save(file, self._weights(), record)
+        self._write(file, self._weights(), record)
+
+    def _write(self, file: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        (checkpoint.save if self._writer is None else self._writer.save)(file, tensors, state)
+
+    def wait_for_files(self) -> None:
+        """Until everything that was saved is on disk."""
+        if self._writer is not None:
+            self._writer.wait()
 
     def load(self, file: Path, first: bool = True) -> None:
         """Goes back to what `save` wrote; optimiser and running mean follow when they are attached.

@@ -1,0 +1,125 @@
+"""CUDA graphs: a backbone's passes over a batch are recorded once and replayed, a launch instead of hundreds.
+
+With small batches a GPU waits for Python to launch its kernels; replaying has them all ready. The rest of a step
+(views, head, method, optimiser) is launched as ever, so that a method may do what it likes.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from trilabel.console import warn
+from trilabel.models.backbone import Backbone
+
+_WARM_UP = 3  # passes before recording, in which libraries choose their algorithms
+
+
+class Passes(NamedTuple):
+    """The two passes of a backbone between tensors that stay where they are."""
+
+    images: Tensor  # B×3×S×S: what goes in
+    feature_map: Tensor  # B×D×h×w: what comes out
+    slope: Tensor  # of the loss by the feature map, B×D×h×w: what goes in on the way back
+    gradients: list[tuple[nn.Parameter, Tensor]]  # what comes out there
+    forward: Callable[[], None]
+    backward: Callable[[], None]
+
+
+def capture(backbone: Backbone, images: Tensor, context: Callable[[], AbstractContextManager[object]]) -> None:
+    """Makes training passes over images of this shape replay a recording; all others stay as they are.
+
+    Gradients are not added to what a weight has, but put in its place: one backward pass for each step. images: what a
+    batch looks like, on the GPU. context: the precision to compute in. What cannot be recorded (a backbone that waits
+    for the device) is left alone, with a warning.
+    """
+    plain = backbone.forward
+    kept = [buffer.clone() for buffer in backbone.buffers()]
+    was_training = backbone.training
+    backbone.train()
+    try:
+        torch.backends.cudnn.benchmark = True  # what is replayed thousands of times may take seconds to choose
+        with context():
+            passes = _recorded(backbone, images)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0]
+        warn(f"the passes of this backbone cannot be recorded, so each kernel is launched by itself ({reason})")
+        return
+    finally:
+        torch.backends.cudnn.benchmark = False
+        backbone.train(was_training)
+        for buffer, before in zip(backbone.buffers(), kept, strict=True):  # recording runs it a few times
+            buffer.copy_(before)
+    setattr(backbone, "forward", _Forward(backbone, plain, passes))  # noqa: B010 (a method, says mypy)
+
+
+def _recorded(backbone: Backbone, images: Tensor) -> Passes:
+    parameters = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
+    aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside), _casting_anew():
+        for _ in range(_WARM_UP):
+            feature_map = backbone(images)
+            torch.autograd.grad(feature_map, parameters, torch.zeros_like(feature_map), allow_unused=True)
+    torch.cuda.current_stream().wait_stream(aside)
+    forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(forward), _casting_anew():
+        feature_map = backbone(images)
+    slope = torch.zeros_like(feature_map)
+    with torch.cuda.graph(backward, pool=forward.pool()):
+        found = zip(parameters, torch.autograd.grad(feature_map, parameters, slope, allow_unused=True), strict=True)
+        gradients = [(weight, _laid_out_as(weight, gradient)) for weight, gradient in found if gradient is not None]
+    return Passes(images, feature_map.detach(), slope, gradients, forward.replay, backward.replay)
+
+
+def _laid_out_as(weight: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient in the memory layout of its weight, as fused optimisers want it."""
+    return gradient if gradient.stride() == weight.stride() else torch.empty_like(weight).copy_(gradient)
+
+
+def _casting_anew() -> AbstractContextManager[object]:
+    """Autocast as it is, but for the weights that it has cast already: those casts would not be recorded."""
+    return torch.autocast(
+        "cuda", torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda"), cache_enabled=False
+    )
+
+
+class _Forward:
+    """The backbone's forward from now on."""
+
+    def __init__(self, backbone: Backbone, plain: Callable[[Tensor], Tensor], passes: Passes) -> None:
+        self.backbone, self.plain, self.passes = backbone, plain, passes
+        self.in_use = False  # between a forward pass and its backward pass
+
+    def __call__(self, images: Tensor) -> Tensor:
+        fits = images.shape == self.passes.images.shape and self.backbone.training and torch.is_grad_enabled()
+        if not fits or self.in_use:
+            return self.plain(images)
+        self.in_use = True
+        feature_map: Tensor = _Replay.apply(self.passes.gradients[0][0], images, self)
+        return feature_map
+
+
+class _Replay(torch.autograd.Function):
+    """A weight (so that there is a way back), images, whose forward it is -> feature map."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, images: Tensor, of: _Forward) -> Tensor:
+        ctx.of = of
+        of.passes.images.copy_(images)
+        of.passes.forward()
+        return of.passes.feature_map.detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, None, None]:
+        passes = ctx.of.passes
+        passes.slope.copy_(slope)
+        passes.backward()
+        for parameter, gradient in passes.gradients:
+            parameter.grad = gradient
+        ctx.of.in_use = False
+        return None, None, None
