@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import tyro
 
 from trilabel.commands.common import UsageError
+from trilabel.commands.compare import Compare
 from trilabel.commands.data import DataConvert, DataFormats, DataInspect, DataMerge, DataSimulate
 from trilabel.commands.lists import Methods, Parts, Recipes
 from trilabel.commands.look import Maps, Report, Similar
@@ -38,6 +39,7 @@ COMMANDS: dict[str, type[Any]] = {
     "data merge": DataMerge,
     "data formats": DataFormats,
     "train": Train,
+    "compare": Compare,
     "evaluate": Evaluate,
     "predict": Predict,
     "maps": Maps,
@@ -82,9 +84,9 @@ def find_command(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def parse(name: str, arguments: list[str]) -> Command:
-    """The command with its arguments; `train` takes its defaults from the recipe or the run that is named."""
+    """The command with its arguments; those that train take their defaults from the recipe or run that is named."""
     kind, default = COMMANDS[name], None
-    if kind is Train:
+    if kind in (Train, Compare):
         recipe, resumed = value_of("--recipe", arguments) or "small", value_of("--resume", arguments)
         if resumed:
             from trilabel.run_folder import RunFolder
@@ -92,7 +94,9 @@ def parse(name: str, arguments: list[str]) -> Command:
             config = RunFolder(Path(resumed)).read()["config"]
         else:
             config = resolve(recipe)
-        default = Train(recipe=recipe, **{f.name: getattr(config, f.name) for f in fields(Config)})
+        settings = {f.name: getattr(config, f.name) for f in fields(Config)}
+        needed = {} if kind is Train else {"data": tyro.MISSING, "out": tyro.MISSING}
+        default = kind(recipe=recipe, **needed, **settings)
     options: dict[str, Any] = {} if default is None else {"default": default}
     command: Command = tyro.cli(kind, args=arguments, prog=f"trilabel {name}", **options)
     return command

@@ -22,6 +22,7 @@ class Advance(Protocol):
 
 
 _muted = False
+_barred = False
 
 
 def say(message: str) -> None:
@@ -36,14 +37,14 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def muted() -> Iterator[None]:
-    """Keeps `say` quiet inside: for a command that does many things of which each would report."""
-    global _muted
-    before, _muted = _muted, True
+def muted(bars: bool = False) -> Iterator[None]:
+    """Keeps `say` quiet inside, and `progress` too: for a command that does many things of which each would report."""
+    global _muted, _barred
+    before, _muted, _barred = (_muted, _barred), True, bars
     try:
         yield
     finally:
-        _muted = before
+        _muted, _barred = before
 
 
 def some(names: list[str], most: int = 3) -> str:
@@ -55,7 +56,7 @@ def some(names: list[str], most: int = 3) -> str:
 @contextmanager
 def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
     """A bar (terminal) or plain lines (no terminal) for work of `total` parts; nothing where it is not `shown`."""
-    if not shown:
+    if not shown or _barred:
         yield lambda count=1, words="": None
     elif sys.stderr.isatty():
         yield from _bar(what, total)

@@ -180,7 +180,7 @@ class Model:
 
         Classes are matched by name. One that the model does not have is an error unless `common_classes` leaves such
         classes out. `pointing` adds the pointing game: "pointing_game", "pointing_game_pairs" (how many present classes
-        of images it was played with) and "per_class_pointing_game"; it needs boxes.
+        of images it was played with), "per_class_pointing_game" and its mean "pointing_game_by_class"; it needs boxes.
         """
         columns = self.classes.positions(Names(dataset.classes))
         missing = [name for name, column in zip(dataset.classes, columns, strict=True) if column < 0]
@@ -297,7 +297,13 @@ class _PointingGame:
         shares = {name: hit / of for name, hit, of in zip(names, hits.tolist(), pairs.tolist(), strict=True) if of}
         total = int(pairs.sum())
         share = int(hits.sum()) / total if total else None
-        return {"pointing_game": share, "pointing_game_pairs": total, "per_class_pointing_game": shares}
+        by_class = sum(shares.values()) / len(shares) if shares else None
+        return {
+            "pointing_game": share,
+            "pointing_game_by_class": by_class,
+            "pointing_game_pairs": total,
+            "per_class_pointing_game": shares,
+        }
 
 
 def _paths(images: Any) -> list[str] | None:
