@@ -39,13 +39,6 @@ def figures() -> tuple[Figure, ...]:
     return tuple(_figure(row) for row in rows)
 
 
-def figure_for(recipe: str, data: str, labels: str, metric: str) -> Figure | None:
-    """The figure of exactly this; of several the recipe's own paper's, else the first. None where nobody reports it."""
-    asked = (recipe, data, labels, metric)
-    found = [each for each in figures() if recipe and (each.recipe, each.data, each.labels, each.metric) == asked]
-    return min(found, key=lambda each: not recipe.startswith(each.paper), default=None)
-
-
 def _figure(row: list[str]) -> Figure:
     paper, table, data, labels, recipe, metric, value, deviation, about = row
     spread = float(deviation) if deviation else None
