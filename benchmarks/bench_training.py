@@ -7,13 +7,16 @@ ResNet-50, 20 classes, Adam. Three things in one process, one after the other:
 - bare: forward, BCE, backward and optimiser step on one batch of synthetic images that lies on the device, in bf16 and
   channels-last; launched kernel by kernel, and recorded as one CUDA graph (the faster of the two counts);
 - trilabel: `trilabel.train` as a user calls it with the recipe `fine-tune`, by the seconds that its log gives an epoch;
-- plain: batch 16 in float32, each image decoded, resized and mirrored by 16 worker processes at each epoch.
+- plain: batch 16 in float32, each of 2,000 images decoded, resized and mirrored by 16 worker processes at each epoch.
 
-Without a folder of PASCAL VOC, 2,000 JPEG files of noise are made. Exit 1 when trilabel has less than 95 % of the bare
-throughput or less than 2.5 times that of the plain loop, or when its first step comes later than 40 s after the start.
+Without a folder of PASCAL VOC, 5,717 JPEG files of noise are made. At batch 16 all training images are decoded and kept
+on the device first, at other sizes 2,000 of them. Exit 1 when trilabel has less than 95 % of the bare throughput or
+less than 2.5 times that of the plain loop, or when its first step at batch 16 comes later than 40 s after the process
+began, imports included.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -29,12 +32,19 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
 import trilabel as tl
+from trilabel import engine
 from trilabel.config import Config
 from trilabel.models import create_model
 from trilabel.recipes import fine_tune
 
-CLASSES, WORKERS = 20, 16
+CLASSES, WORKERS, FEW = 20, 16, 2_000
 OF_BARE, OF_PLAIN, FIRST_STEP = 0.95, 2.5, 40.0
+
+
+def age() -> float:
+    """Seconds since this process began."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
 
 
 def seconds(work: Callable[[], None], times: int) -> float:
@@ -79,14 +89,12 @@ def bare(size: int, batch: int, steps: int) -> dict[str, float]:
 
 
 def ours(dataset: tl.data.Dataset, config: Config, folder: Path) -> tuple[float, float]:
-    """(images a second after the first epoch, seconds from the start to the first step)."""
-    begun, first = time.monotonic(), []
-    from trilabel import engine
-
+    """(images a second after the first epoch, age of the process at its first step)."""
+    first: list[float] = []
     step = engine.Task.forward
 
     def noted(task: engine.Task, batch: engine.Batch) -> dict[str, Tensor]:
-        first.append(time.monotonic())
+        first.append(age())
         return step(task, batch)
 
     engine.Task.forward = noted  # type: ignore[method-assign]
@@ -95,7 +103,7 @@ def ours(dataset: tl.data.Dataset, config: Config, folder: Path) -> tuple[float,
     finally:
         engine.Task.forward = step  # type: ignore[method-assign]
     images = len(dataset.rows_of("train"))
-    return images / min(record["seconds"] for record in run.history[1:]), first[0] - begun
+    return images / min(record["seconds"] for record in run.history[1:]), first[0]
 
 
 class Files(Dataset[tuple[Tensor, Tensor]]):
@@ -137,7 +145,7 @@ def plain(paths: list[str], labels: Tensor, size: int) -> float:
     return len(loader) * 16 / (time.perf_counter() - begun)
 
 
-def noise_files(folder: Path, count: int = 2_000) -> tl.data.Dataset:
+def noise_files(folder: Path, count: int = 5_717) -> tl.data.Dataset:
     """JPEG files of the size of photographs, with labels."""
     draw = np.random.default_rng(0)
     paths = [str(folder / f"{number}.jpg") for number in range(count)]
@@ -163,25 +171,27 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dataset = tl.data.read(asked.voc, difficult="absent") if asked.voc else noise_files(folder)
+        some = dataset.take(dataset.rows_of("train")[:FEW])
+        begun = 0.0
         for batch in asked.batches:
-            config = replace(fine_tune(), method="assume-negative", batch_size=batch, epochs=3, val="none")
-            rate, first = ours(dataset, replace(config, image_size=asked.size), folder / "run")
+            config = replace(fine_tune(), method="assume-negative", batch_size=batch, epochs=2, val="none")
+            data = dataset if batch == 16 else some
+            rate, first = ours(data, replace(config, image_size=asked.size), folder / "run")
             best = bare(asked.size, batch, asked.steps)
             share = rate / max(best.values())
-            missed |= share < OF_BARE or first > FIRST_STEP
+            missed |= share < OF_BARE or first - begun > FIRST_STEP
             print(
                 f"batch {batch}, {asked.size} px: trilabel {rate:.0f} images a second; bare {best['launched']:.0f} "
                 f"launched, {best['graph']:.0f} as a graph: {share:.1%} of it (at least {OF_BARE:.0%}); "
-                f"first step after {first:.1f} s (at most {FIRST_STEP:.0f})",
+                f"first step after {first - begun:.1f} s (at most {FIRST_STEP:.0f})",
                 flush=True,
             )
             if batch == 16:
-                rows = dataset.rows_of("train")
-                paths = [(dataset.paths or ())[row] for row in rows.tolist()]
-                known = torch.from_numpy(dataset.labels[rows].to_signed() > 0).float()
-                slow = plain(paths, known, asked.size)
+                known = torch.from_numpy(some.labels.to_signed() > 0).float()
+                slow = plain(list(some.paths or ()), known, asked.size)
                 missed |= rate < OF_PLAIN * slow
                 print(f"  plain loop {slow:.0f}: {rate / slow:.2f} times (at least {OF_PLAIN})", flush=True)
+            begun = age()
     print("MISSED" if missed else "all within what is asked for")
     return int(missed)
 

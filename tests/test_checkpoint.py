@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import threading
 import zipfile
 
 import numpy as np
@@ -176,6 +177,136 @@ def test_a_state_that_is_no_json_leaves_the_old_file(file):
     with pytest.raises(TypeError):
         checkpoint.save(file, {}, {"tensor": torch.zeros(2)})
     assert checkpoint.load(file)[1] == STATE
+
+
+# ---- written aside
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Lets as many writes through as it is released, and lists those that began."""
+    opened, write = threading.Semaphore(0), checkpoint._write
+    opened.begun = []
+
+    def held(path, tensors, state):
+        opened.begun.append(json.loads(state)["epoch"])
+        assert opened.acquire(timeout=30)
+        write(path, tensors, state)
+
+    monkeypatch.setattr(checkpoint, "_write", held)
+    yield opened
+    opened.release(9)  # or a test that fails would leave a thread behind
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_written_aside_is_what_was_there_at_the_call(tmp_path, gate, device):
+    writer, record, path = checkpoint.Writer(), {"epoch": 1, "history": [1]}, tmp_path / "x.safetensors"
+    tensors = {name: value.to(device) for name, value in example().items()}
+    tensors["turned"] = tensors["a.weight"].T
+    weight = tensors["weight"] = nn.Parameter(torch.ones(3, device=device))
+    writer.save(path, tensors, record)
+    with torch.no_grad():
+        for value in tensors.values():
+            value.zero_()
+    tensors.clear()
+    record["history"].append(2)
+    record["epoch"] = 7
+    assert not path.exists()
+    gate.release()
+    writer.wait()
+    loaded, state = checkpoint.load(path)
+    assert same(loaded, {**example(), "turned": example()["a.weight"].T, "weight": torch.ones(3)})
+    assert state == {"epoch": 1, "history": [1]} and not weight.any()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_files_are_written_in_the_order_of_the_calls_and_whole(tmp_path, device):
+    """One file over and over: whoever looks sees one that is whole, and never an older one than before."""
+    writer, path, seen, value = checkpoint.Writer(), tmp_path / "x.safetensors", [], torch.zeros(50_000, device=device)
+    for epoch in range(20):
+        writer.save(path, {"value": value.fill_(epoch)}, {"epoch": epoch})
+        if path.exists():
+            tensors, state = checkpoint.load(path)
+            assert torch.equal(tensors["value"], torch.full((50_000,), float(state["epoch"])))
+            seen.append(state["epoch"])
+    writer.wait()
+    assert seen == sorted(seen) and checkpoint.load_state(path) == {"epoch": 19}
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_two_at_most_are_under_way(tmp_path, gate):
+    writer, third = checkpoint.Writer(), threading.Event()
+
+    def save(epoch):
+        writer.save(tmp_path / f"{epoch}.safetensors", example(), {"epoch": epoch})
+
+    def save_a_third():
+        save(3)
+        third.set()
+
+    save(1)
+    save(2)
+    waiting = threading.Thread(target=save_a_third)
+    waiting.start()
+    assert not third.wait(0.2) and gate.begun == [1]
+    gate.release()
+    assert third.wait(30) and not (tmp_path / "2.safetensors").exists(), "room for it as soon as one is written"
+    waiting.join()
+    gate.release()
+    writer.wait(until=1)
+    assert checkpoint.load_state(tmp_path / "2.safetensors") == {"epoch": 2}
+    gate.release()
+    writer.wait()
+    writer.wait()
+    assert gate.begun == [1, 2, 3] and checkpoint.load_state(tmp_path / "3.safetensors") == {"epoch": 3}
+
+
+def failing(monkeypatch, name):
+    """Has files of this name fail to be written."""
+    write = checkpoint._write
+
+    def fails(path, tensors, state):
+        if path.stem == name:
+            raise OSError("disk full")
+        write(path, tensors, state)
+
+    monkeypatch.setattr(checkpoint, "_write", fails)
+
+
+def test_what_went_wrong_is_raised_by_wait(file, monkeypatch):
+    failing(monkeypatch, "last")
+    writer = checkpoint.Writer()
+    writer.save(file, {}, {"epoch": 4})
+    with pytest.raises(OSError, match="disk full"):
+        writer.wait()
+    writer.wait()
+    assert checkpoint.load_state(file) == STATE
+    writer.save(file.with_stem("other"), {}, {"epoch": 5})
+    writer.wait()
+    assert checkpoint.load_state(file.with_stem("other")) == {"epoch": 5}, "told once, it may go on"
+
+
+def test_what_went_wrong_is_raised_by_a_later_save_and_nothing_behind_it_is_written(file, monkeypatch):
+    """The last checkpoint names the best: were only that one lost, a run would go on from an older best unawares."""
+    failing(monkeypatch, "best")
+    writer, states = checkpoint.Writer(), [{"epoch": epoch} for epoch in range(3)]
+    writer.save(file.with_stem("best"), {}, states[0])
+    writer.save(file, {}, states[1])
+    with pytest.raises(OSError, match="disk full"):
+        writer.save(file, {}, states[2])
+    with pytest.raises(OSError, match="disk full"):
+        writer.wait()
+    assert checkpoint.load_state(file) == STATE and [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+def test_a_state_that_is_no_json_is_refused_at_once(file):
+    writer = checkpoint.Writer()
+    with pytest.raises(TypeError):
+        writer.save(file, {}, {"tensor": torch.zeros(2)})
+    writer.wait()
+    assert checkpoint.load_state(file) == STATE
 
 
 # ---- optimisers

@@ -177,3 +177,39 @@ def test_swapping_exchanges_and_swapping_again_undoes_it():
     for name in weights:
         assert torch.equal(module.state_dict()[name], weights[name]) and torch.equal(mean.state[name], average[name])
     assert all(map(lambda a, b: a is b, module.parameters(), parameters)), "an optimiser still holds the same ones"
+
+
+def test_swapping_and_loading_leave_every_tensor_where_it_is():
+    """Recorded passes and optimisers know places in memory, not names."""
+    module = network()
+    mean = RunningMean(module, 0.9)
+
+    def places():
+        return [value.data_ptr() for state in (module.state_dict(), mean.state) for value in state.values()]
+
+    before = places()
+    shaken(module, 2)
+    mean.update(1)
+    mean.swap()
+    mean.load(copy.deepcopy(module.state_dict()))
+    assert places() == before and len(set(before)) == len(before)
+
+
+def test_a_mean_that_was_saved_goes_on_as_if_it_had_not_been():
+    one, two = network(), network()
+    mean = RunningMean(one, 0.9)
+    for step in range(1, 4):
+        shaken(one, step)
+        mean.update(step)
+    again = RunningMean(two, 0.9)
+    saved = copy.deepcopy(mean.state)
+    again.load(saved)
+    for step in range(4, 6):
+        for module, each in ((one, mean), (two, again)):
+            shaken(module, step)
+            each.update(step)
+    assert mean.state.keys() == again.state.keys()
+    assert all(torch.equal(again.state[name], value) for name, value in mean.state.items())
+    assert not any(torch.equal(saved[name], value) for name, value in mean.state.items()), "what was read is a copy"
+    again.swap()
+    assert all(torch.equal(two.state_dict()[name], value) for name, value in mean.state.items())

@@ -35,7 +35,8 @@ def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
 class Writer:
     """Writes checkpoints while training on a GPU goes on, in the order in which they are asked for; two wait at most.
 
-    What is to be written is copied on the device first, which takes no time; from there on it may change.
+    What is to be written is copied on the device first, which takes no time; from there on it may change. Where one
+    cannot be written, those behind it are not either: a file never speaks of another that is not there.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,8 @@ class Writer:
         if torch.cuda.is_available():
             aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
             aside.wait_stream(torch.cuda.current_stream())
-        self._under_way.append(self._pool.submit(self._write_aside, aside, path, copies, json.dumps(state)))
+        before = self._under_way[-1] if self._under_way else None
+        self._under_way.append(self._pool.submit(self._write_aside, before, aside, path, copies, json.dumps(state)))
 
     def wait(self, until: int = 0) -> None:
         """Until no more than so many are still to be written."""
@@ -59,8 +61,14 @@ class Writer:
 
     @staticmethod
     def _write_aside(
-        stream: torch.cuda.Stream | None, path: str | Path, tensors: Mapping[str, Tensor], state: str
+        before: Future[None] | None,
+        stream: torch.cuda.Stream | None,
+        path: str | Path,
+        tensors: Mapping[str, Tensor],
+        state: str,
     ) -> None:
+        if before is not None:
+            before.result()
         with torch.cuda.stream(stream):  # None: as ever
             _write(path, tensors, state)
 

@@ -301,8 +301,10 @@ class Training:
                 if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_LOOKS == 0:
                     words = self._look(order, wait=False)
                     if due:
-                        self._save_or_stop_if_due()
+                        self._save_or_stop_if_due(order)
                 advance(1, words)
+        if not state.sums:
+            raise TrilabelError("none of the training images could be read")
         self._look(order, wait=True)
 
     def make_batch(self, stage: Stage, drawn: Drawn) -> Batch:
@@ -527,8 +529,8 @@ class Training:
     def _look(self, order: list[NDArray[np.int64]], wait: bool) -> str:
         """The mean loss so far in words; stops the run where a loss was not finite (see `State.look`)."""
         now = self.state.progress
-        if not self.state.sums:
-            raise TrilabelError("none of the training images could be read")
+        if not self.state.sums:  # no image of this epoch could be read so far
+            return ""
         loss, bad = self.state.look(wait)
         if bad >= 0:
             ids = some([self.labels.ids[position] for position in order[bad].tolist()])
@@ -617,9 +619,10 @@ class Training:
         if graph is not None:
             label_graph.write(graph, self.labels.classes, self.folder.label_graph)
 
-    def _save_or_stop_if_due(self) -> None:
+    def _save_or_stop_if_due(self, order: list[NDArray[np.int64]]) -> None:
         late = time.monotonic() - self.saved_at > 60 * self.config.save_minutes
         if self._any_process(late or bool(self.signals)):
+            self._look(order, wait=True)  # from after a loss that was not finite, it would be of no use
             self._share_memory()
             self.save()
             self._stop_if_asked()

@@ -67,9 +67,11 @@ class RunningMean:
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
         weights = {name: value.detach() for name, value in module.state_dict().items()}  # the module's own memory
-        self.state = {name: value.clone() for name, value in weights.items()}
-        averaged = [name for name, value in weights.items() if value.is_floating_point()]
-        counted = [name for name in weights if name not in averaged]
+        once = {(value.data_ptr(), value.shape): name for name, value in weights.items()}  # some share theirs
+        means = {name: weights[name].clone() for name in once.values()}
+        self.state = {name: means[once[value.data_ptr(), value.shape]] for name, value in weights.items()}
+        averaged = [name for name in means if weights[name].is_floating_point()]
+        counted = [name for name in means if name not in averaged]
         self._averaged, self._counted = (  # (means, weights); listing them at each step would take longer than the step
             ([self.state[name] for name in names], [weights[name] for name in names]) for names in (averaged, counted)
         )

@@ -1,5 +1,6 @@
 """The command that compares methods."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from trilabel.commands.common import Source, UsageError, absolute, from_anywhere, name_and_value, read_data
+from trilabel.commands.common import (
+    Source,
+    UsageError,
+    absolute,
+    at_least_one,
+    from_anywhere,
+    name_and_value,
+    read_data,
+)
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
@@ -18,6 +27,9 @@ from trilabel.show import print_json
 
 if TYPE_CHECKING:
     from trilabel.compare import Comparison, Plan
+    from trilabel.report.comparison import Cell
+
+_OF_THE_FILE = ("labels", "hide_seed", "seeds", "search", "budget")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +48,7 @@ class Compare(Config, Source):
     out: Path
     """Folder for tables (CSV, Markdown, LaTeX), plot and run folders."""
     rows: Path | None = None
-    """A TOML file with methods, label settings, seeds and search, in the place of the four below (docs/compare.md)."""
+    """A TOML file with methods, label settings, seeds and search, in the place of the options below."""
     recipes: tuple[str, ...] = ()
     """Methods to compare, by the recipes that have them."""
     labels: tuple[str, ...] = ("all",)
@@ -96,11 +108,11 @@ class Compare(Config, Source):
         )
         with _watched(comparison) as seen:
             comparison.run(seen)
-        if self.json:
-            return print_json([asdict(cell) for cell in comparison.cells])
-        _show(comparison)
         if not comparison.cells:
             raise TrilabelError("no run could be finished (see above)")
+        if self.json:
+            return print_json([_plain(asdict(cell)) for cell in comparison.cells])
+        _show(comparison)
         return print(f"\ntables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
 
     def _plan(self, base: Config) -> "Plan":
@@ -111,9 +123,8 @@ class Compare(Config, Source):
         if bool(self.recipes) == (self.rows is not None):
             raise UsageError("give either --recipes to compare, or --rows FILE.toml")
         if self.rows is not None:
-            given = [name for name in ("labels", "seeds", "search", "hide_seed") if getattr(self, name)]
             defaults = {f.name: f.default for f in fields(self)}
-            if wrong := [name for name in given if getattr(self, name) != defaults[name]]:
+            if wrong := [name for name in _OF_THE_FILE if getattr(self, name) != defaults[name]]:
                 raise UsageError(f"--{wrong[0].replace('_', '-')}: this stands in the file of --rows")
             start = resolve(self.recipe)
             own = {
@@ -124,12 +135,19 @@ class Compare(Config, Source):
             return replace(plan, rows=tuple(replace(row, config=replace(row.config, **own)) for row in plan.rows))
         if not self.labels or not self.seeds:
             raise UsageError("--labels and --seeds need at least one value")
+        at_least_one(budget=self.budget)
         rows = tuple(row_of(recipe, base) for recipe in dict.fromkeys(self.recipes))
         plan = Plan(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
         if self.search == ("published",):
             return with_grids(plan, "published")
         pairs = (name_and_value("--search", text) for text in self.search)
         return with_grids(plan, {name: values.split(",") for name, values in pairs})
+
+
+def _plain(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell as JSON has it: no number where there was no validation."""
+    value = cell["validation"]
+    return {**cell, "validation": None if value is None or math.isnan(value) else value}
 
 
 @contextmanager
@@ -161,18 +179,17 @@ class _Lines:
     """A line on standard error for each run that is done."""
 
     def __init__(self, comparison: "Comparison") -> None:
-        self.comparison, self.begun = comparison, time.monotonic()
-        self.cells = len(list(comparison.plan.cells()))
-        self.said = 0
+        self.comparison, self.planned = comparison, len(list(comparison.plan.cells()))
+        self.said: list[Cell] = []
 
     def __call__(self) -> None:
         from trilabel.console import say
 
         cells, trials = self.comparison.cells, self.comparison.trials
-        if len(cells) > self.said:
-            cell, self.said = cells[-1], len(cells)
+        if new := [cell for cell in cells if cell not in self.said]:  # the last to be done may not be last in the plan
+            cell, self.said = new[0], cells
             score = cell.metrics[self.comparison.metrics[0]]
-            done = f"{len(cells) + len(self.comparison.failed)} of {self.cells}"
+            done = f"{len(cells) + len(self.comparison.failed)} of {self.planned}"
             value = "—" if score is None else f"{100 * score:.1f} %"
             say(
                 f"{done}: {cell.row}, {cell.labels}, seed {cell.seed}: test {self.comparison.metrics[0]} {value} "

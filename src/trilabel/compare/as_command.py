@@ -40,9 +40,10 @@ def _others(config: Config, recipe: str) -> list[str]:
     return [name for name in names if getattr(config, name) != getattr(base, name)]
 
 
-def evaluate_command(out: str, split: str, pointing: bool) -> str:
+def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop") -> str:
     """`trilabel evaluate …` of that run."""
-    return shlex.join(["trilabel", "evaluate", out, "--split", split, *(["--pointing"] if pointing else [])])
+    options = [*(["--pointing"] if pointing else []), *(["--broken", broken] if broken != "stop" else [])]
+    return shlex.join(["trilabel", "evaluate", out, "--split", split, *options])
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from trilabel.config import Config
-from trilabel.console import warn
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
 from trilabel.models import create_backbone
@@ -21,7 +19,7 @@ class DecodedOnce:
         self._by_size: dict[int, Dataset] = {}
 
     def for_run(self, config: Config) -> Dataset:
-        """The data set as such a run needs it; images that do not fit are left to the run."""
+        """The data set as such a run needs it; images that do not fit, or some of them broken, are left to the run."""
         if self.dataset.images is not None or config.devices > 1:
             return self.dataset
         size = config.image_size or create_backbone(config.backbone).image_size
@@ -34,9 +32,7 @@ def _decoded(dataset: Dataset, size: int, config: Config) -> Dataset:
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
     device = torch.device("cuda" if cuda else "cpu")
     source, trouble = open_images(None, dataset.paths, size, device, config.cache, config.workers, config.broken)
-    if not isinstance(source.store, Tensor):
+    # Where images are left out, each run has to do it: what is hidden and set apart is drawn before.
+    if not isinstance(source.store, Tensor) or trouble:
         return dataset
-    if trouble:
-        warn(f"{len(trouble)} of {len(dataset)} images left out; the first: {trouble[0][1]}")
-        dataset = dataset.take(np.delete(np.arange(len(dataset)), [position for position, _ in trouble]))
     return replace(dataset, images=source.store)

@@ -1,40 +1,46 @@
 """Carrying a plan out, cell by cell.
 
 A cell is a run folder with a result.json in it once it is finished: a comparison that was stopped goes on where it was,
-inside a cell too. What is searched is chosen by validation alone; search runs never see the test split.
+inside a cell too. Several processes may work on one comparison (one for each GPU, say): each takes the runs that no
+other is at. What is searched is chosen by validation alone; search runs never see the test split.
 """
 
+import gc
 import hashlib
 import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from trilabel import simulate
 from trilabel.compare.as_command import evaluate_command, train_command
+from trilabel.compare.checks import check
 from trilabel.compare.decoded import DecodedOnce
-from trilabel.compare.plan import ALL, PARTS, Plan, Row, changed
+from trilabel.compare.plan import ALL, Plan, Row, changed
+from trilabel.compare.references import references
+from trilabel.compare.store import finish, result_of, take_folder, taken
 from trilabel.config import Config
 from trilabel.console import muted, warn
 from trilabel.data.dataset import Dataset
 from trilabel.engine import train
 from trilabel.errors import TrilabelError
-from trilabel.files import write_text
 from trilabel.labels import Labels
 from trilabel.plan import split_for_training
 from trilabel.predict import load
-from trilabel.published import figures
-from trilabel.recipes import resolve
 from trilabel.report import comparison
-from trilabel.report.comparison import Cell, Place, Reference
+from trilabel.report.comparison import Cell, Place
 from trilabel.run_folder import Run, RunFolder
 
 METRICS = ("mAP", "CF1", "OF1")
 _POINTING = ("pointing_game", "pointing_game_by_class")
-_DATA = "data.json"
+_SECONDS_TO_WAIT = 1.0
+_FAILURES = (TrilabelError, torch.OutOfMemoryError)  # of one run
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Trial:
     tried: Mapping[str, Any]
     validation: float | None  # None where it failed
     seconds: float
+    why: str = ""  # it failed
 
 
 class Comparison:
@@ -74,36 +81,76 @@ class Comparison:
         self.pointing = pointing
         self.data = DecodedOnce(dataset)
         self.references = references(plan, published, self.metrics)
-        self.cells: list[Cell] = []
         self.trials: list[Trial] = []
+        self._cells: dict[Place, Cell] = {}
+        self._waiting: list[Callable[[], bool]] = []
         self.failed: dict[Place, str] = {}
         self.running: Place | None = None
         self.folder: Path | None = None  # of the run under way
-        _check(dataset, plan, test)
+        check(dataset, plan, test, pointing)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What is finished, in the order of the plan."""
+        places = [(row.name, labels, seed) for row, labels, seed in self.plan.cells()]
+        return [self._cells[place] for place in places if place in self._cells]
 
     def run(self, seen: Callable[[], None] = lambda: None) -> list[Cell]:
         """Makes every run that is not finished yet, the search first; `seen` is called after each."""
-        self._take_folder()
-        chosen: dict[tuple[str, str], Mapping[str, Any] | TrilabelError] = {}
+        take_folder(self.out, self.data.dataset, self.source)
+        for row in self.plan.rows:
+            for labels in self.plan.searched_in(row):
+                for tried in self.plan.trials(row):
+                    self._waiting.append(partial(self._try_one, row, labels, tried, seen))
+        self._work_off()
         for row, labels, seed in self.plan.cells():
-            if (row.name, labels) not in chosen:
-                self.running = row.name, labels, seed
-                chosen[row.name, labels] = self._search(row, labels, seen)
-        for row, labels, seed in self.plan.cells():
-            self.running = row.name, labels, seed
-            try:
-                self.cells.append(self._cell(row, labels, seed, chosen[row.name, labels]))
-            except TrilabelError as error:  # a method that cannot work with such labels is no reason to lose the rest
-                self.failed[self.running] = str(error)
-                warn(f"{row.name}, {labels}, seed {seed}: {error}")
-            self.running = None
-            self.write()
-            seen()
+            self._waiting.append(partial(self._fill, row, labels, seed, seen))
+        self._work_off()
+        self.write(draw=True)
         return self.cells
 
-    def write(self) -> None:
-        """Tables and plot of what there is."""
-        comparison.write(self.out, self.cells, self.references, self.metrics, notes=self.notes())
+    def _work_off(self) -> None:
+        """Does what no other process is at, then waits for the others (or does what they had to give up)."""
+        while self._waiting:
+            self._waiting = [work for work in self._waiting if not work()]
+            if self._waiting:
+                time.sleep(_SECONDS_TO_WAIT)
+
+    def _try_one(self, row: Row, labels: str, tried: Mapping[str, Any], seen: Callable[[], None]) -> bool:
+        """A run of the search; False where another process is at it."""
+        self.running = row.name, labels, row.config.seed
+        config = changed(changed(row.config, self.plan.search, "search"), tried, row.name)
+        folder = self._folder("search", row, labels, config)
+        with taken(folder) as mine:
+            if mine:
+                self.trials.append(self._trial(folder, row, labels, tried, config))
+                seen()
+        self.running = None
+        return mine
+
+    def _fill(self, row: Row, labels: str, seed: int, seen: Callable[[], None]) -> bool:
+        """A cell; False where another process is at it."""
+        place = self.running = row.name, labels, seed
+        done = True
+        try:
+            chosen = self._chosen(row, labels)
+            config = replace(changed(row.config, chosen, row.name), seed=seed)
+            folder = self._folder("cells", row, labels, config)
+            with taken(folder) as done:
+                if done:
+                    self._cells[place] = self._cell(folder, row, labels, config, chosen)
+        except _FAILURES as error:  # a method that cannot work with such labels is no reason to lose the rest
+            self.failed[place] = str(error)
+            warn(f"{row.name}, {labels}, seed {seed}: {error}")
+        self.running = None
+        if done:
+            self.write()
+            seen()
+        return done
+
+    def write(self, draw: bool = False) -> None:
+        """Tables of what there is; `draw`: the plot too."""
+        comparison.write(self.out, self.cells, self.references, self.metrics, notes=self.notes(), draw=draw)
 
     def notes(self) -> list[str]:
         """What a reader of the tables must know of how they came about."""
@@ -118,59 +165,64 @@ class Comparison:
                 f"{len(self.trials)} runs, {seconds:,.0f} s, at most {self.plan.budget} a method and label setting"
                 + (f"; search runs have {alone}." if alone else ".")
             )
+            searched: dict[str, list[str]] = {}
             for row in self.plan.rows:
                 if len(tried := self.plan.trials(row)):
-                    values = "; ".join(f"{name}: {', '.join(map(str, given))}" for name, given in row.grid.items())
-                    found.append(f"Searched for {row.name} in {len(tried)} runs: {values}.")
+                    grid = (row.grid or {}).items()
+                    values = "; ".join(f"{name}: {', '.join(map(str, given))}" for name, given in grid)
+                    searched.setdefault(f"{len(tried)} runs each of {values}", []).append(row.name)
+            found += [f"Searched in {what}, for: {'; '.join(names)}." for what, names in searched.items()]
         return found + [f"{row}, {labels} failed: {why}" for row, labels, why in self.failures()]
 
     def failures(self) -> list[tuple[str, str, str]]:
         """(row, labels, why) of what failed, whatever the seed."""
         return list(dict.fromkeys((row, labels, why) for (row, labels, _), why in self.failed.items()))
 
-    def _search(self, row: Row, labels: str, seen: Callable[[], None]) -> Mapping[str, Any] | TrilabelError:
-        """What is best on validation; empty where there is nothing to search."""
-        trials = []
-        for tried in self.plan.trials(row):
-            trials.append(self._trial(row, labels, tried))
-            self.trials.append(trials[-1])
-            seen()
+    def _chosen(self, row: Row, labels: str) -> Mapping[str, Any]:
+        """What is best on validation, of equals what the plan has first; without a search what the grid says."""
+        order = self.plan.trials(row)
+        where = self.plan.search_labels or labels
+        trials = [trial for trial in self.trials if (trial.row, trial.labels) == (row.name, where)]
+        trials.sort(key=lambda trial: order.index(trial.tried))  # other processes may have been first
         scored = [trial for trial in trials if trial.validation is not None]
         if trials and not scored:
-            return TrilabelError("every run of its search failed")
-        return max(scored, key=lambda trial: trial.validation or 0.0).tried if scored else {}
+            raise TrilabelError(f"every run of its search failed; the first: {trials[0].why}")
+        if scored:
+            return max(scored, key=lambda trial: trial.validation or 0.0).tried
+        return {name: only for name, (only,) in (row.grid or {}).items()}
 
-    def _trial(self, row: Row, labels: str, tried: Mapping[str, Any]) -> Trial:
-        config = changed(changed(row.config, self.plan.search, "search"), tried, row.name)
-        folder = self._folder("search", row, labels, config)
-        known = _result(folder)
+    def _trial(self, folder: Path, row: Row, labels: str, tried: Mapping[str, Any], config: Config) -> Trial:
+        known = result_of(folder)
         if known is None:
             begun = time.monotonic()
             try:
                 validation = self._train(folder, labels, config).metrics.get(config.select)
-            except TrilabelError as error:  # a learning rate may be too high for the method
+            except _FAILURES as error:  # a learning rate may be too high for the method
                 warn(f"{row.name}, {labels}, {dict(tried)}: {error}")
-                validation = None
+                # Not written down: what was wrong may be put right before the next start.
+                return Trial(row.name, labels, tried, None, time.monotonic() - begun, str(error))
             known = {"validation": validation, "seconds": time.monotonic() - begun}
-            self._finish(folder, known)
+            finish(folder, known, self.keep)
         return Trial(row.name, labels, tried, known["validation"], known["seconds"])
 
-    def _cell(self, row: Row, labels: str, seed: int, chosen: Mapping[str, Any] | TrilabelError) -> Cell:
-        if isinstance(chosen, TrilabelError):
-            raise chosen
-        config = replace(changed(row.config, chosen, row.name), seed=seed)
-        folder = self._folder("cells", row, labels, config)
-        known = _result(folder)
+    def _cell(self, folder: Path, row: Row, labels: str, config: Config, chosen: Mapping[str, Any]) -> Cell:
+        known = result_of(folder)
         if known is None:
             begun = time.monotonic()
             run = self._train(folder, labels, config)
             with muted(bars=True):
-                scores = load(run, config.device).evaluate(self.data.for_run(config), self.test, pointing=self.pointing)
+                scores = load(run, config.device).evaluate(
+                    self.data.for_run(config),
+                    self.test,
+                    workers=config.workers,
+                    broken=config.broken,
+                    pointing=self.pointing,
+                )
             learned = Labels.load(RunFolder(folder).labels)
             cell = Cell(
                 row=row.name,
                 labels=labels,
-                seed=seed,
+                seed=config.seed,
                 known=int(learned.csr.nnz),
                 known_share=learned.known_share,
                 metrics={name: scores[name] for name in self.metrics},
@@ -183,8 +235,8 @@ class Comparison:
                 recipe=row.recipe,
             )
             known = asdict(cell)
-            self._finish(folder, known)
-        return Cell(**{**known, "row": row.name})
+            finish(folder, known, self.keep)
+        return Cell(**{**known, "row": row.name, "recipe": row.recipe})
 
     def _train(self, folder: Path, labels: str, config: Config) -> Run:
         dataset, began = self.data.for_run(config), (folder / "config.json").is_file()
@@ -197,79 +249,19 @@ class Comparison:
                 return train(dataset, config, folder, resume=began, overwrite=not began, source=self._source(labels))
         finally:
             self.folder = None
+            gc.collect()  # a recorded backbone and its passes hold each other, and much of the device
 
     def _source(self, labels: str) -> dict[str, Any]:
         return self.source if labels == ALL else {**self.source, "hide": labels, "hide_seed": self.plan.hide_seed}
 
     def _command(self, folder: Path, labels: str, config: Config) -> str:
-        """The exact commands of a cell."""
-        trained = train_command(self._source(labels), config, str(folder))
-        return f"{trained}\n{evaluate_command(str(folder), self.test, self.pointing)}"
+        """The exact commands of a cell, in a folder of its own: the cell's is taken."""
+        again = f"runs/{folder.name}"
+        trained = train_command(self._source(labels), config, again)
+        return f"{trained}\n{evaluate_command(again, self.test, self.pointing, config.broken)}"
 
     def _folder(self, kind: str, row: Row, labels: str, config: Config) -> Path:
         """One for each configuration, so that no result is taken for another's."""
         about = json.dumps([config.to_json(), labels, self.plan.hide_seed, self.test, self.metrics], sort_keys=True)
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
         return self.out / kind / f"{name[:80]}-{config.seed}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
-
-    def _take_folder(self) -> None:
-        """Makes the folder, or makes sure that it compares the same data."""
-        file, classes = self.out / _DATA, list(self.data.dataset.classes)
-        about = {"source": self.source, "images": len(self.data.dataset), "classes": classes}
-        if file.is_file():
-            if json.loads(file.read_text(encoding="utf-8")) != json.loads(json.dumps(about)):
-                raise TrilabelError(f"{self.out}: compares other data already ({file}); choose another --out")
-        elif self.out.is_dir() and any(self.out.iterdir()):
-            raise TrilabelError(f"{self.out}: this folder holds something else; choose another --out")
-        write_text(file, json.dumps(about, ensure_ascii=False))
-
-    def _finish(self, folder: Path, known: Mapping[str, Any]) -> None:
-        """Writes the result, then lets go of what only training needed."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / "result.json", json.dumps(known, ensure_ascii=False))
-        for file in folder.glob("*.safetensors"):
-            if not (self.keep and file == RunFolder(folder).best):
-                file.unlink()
-
-
-def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> list[Reference]:
-    """The published figures of the plan's rows on these data sets: of the row's recipe, or of the very same method."""
-    found: list[Reference] = []
-    wanted = [figure for figure in figures() if figure.data in published and figure.metric in metrics and figure.recipe]
-    for row in plan.rows:
-        for figure in wanted:
-            same = figure.recipe == row.recipe or _same_method(figure.recipe, row.config)
-            if same and figure.labels in plan.labels_of(row):
-                source = f"{figure.source}, {figure.data}"
-                found.append(Reference(row.name, figure.labels, figure.metric, figure.value, source))
-    return found
-
-
-def _same_method(recipe: str, config: Config) -> bool:
-    published = resolve(recipe)
-    return all(getattr(published, part) == getattr(config, part) for part in PARTS)
-
-
-def _check(dataset: Dataset, plan: Plan, test: str) -> None:
-    """Refuses before anything slow what would fail in the end."""
-    dataset.rows_of(test)
-    names = [row.name for row in plan.rows]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TrilabelError(f"two rows are called {min(twice)!r}; give each a name of its own")
-    for labels in {labels for _, labels, _ in plan.cells()} - {ALL}:
-        simulate.apply(dataset.labels[:1], labels, plan.hide_seed)
-    for row in plan.rows:
-        for tried in plan.trials(row):
-            changed(row.config, tried, row.name)
-        if row.grid and row.config.val == "none":
-            raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
-
-
-def _result(folder: Path) -> dict[str, Any] | None:
-    file = folder / "result.json"
-    if not file.is_file():
-        return None
-    try:
-        return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
-        raise TrilabelError(f"{file}: damaged; delete it, and the run is made again") from None

@@ -4,8 +4,8 @@ With small batches a GPU waits for Python to launch its kernels; replaying has t
 (views, head, method, optimiser) is launched as ever, so that a method may do what it likes.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -32,24 +32,23 @@ class Passes(NamedTuple):
 def capture(backbone: Backbone, images: Tensor, context: Callable[[], AbstractContextManager[object]]) -> None:
     """Makes training passes over images of this shape replay a recording; all others stay as they are.
 
-    Gradients are not added to what a weight has, but put in its place: one backward pass for each step. images: what a
-    batch looks like, on the GPU. context: the precision to compute in. What cannot be recorded (a backbone that waits
-    for the device) is left alone, with a warning.
+    images: what a batch looks like, on the GPU. context: the precision to compute in. What cannot be recorded (a
+    backbone that waits for the device) is left alone, with a warning.
     """
     plain = backbone.forward
     kept = [buffer.clone() for buffer in backbone.buffers()]
-    was_training = backbone.training
+    was_training, was_choosing = backbone.training, torch.backends.cudnn.benchmark
     backbone.train()
     try:
         torch.backends.cudnn.benchmark = True  # what is replayed thousands of times may take seconds to choose
         with context():
             passes = _recorded(backbone, images)
     except RuntimeError as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         warn(f"the passes of this backbone cannot be recorded, so each kernel is launched by itself ({reason})")
         return
     finally:
-        torch.backends.cudnn.benchmark = False
+        torch.backends.cudnn.benchmark = was_choosing
         backbone.train(was_training)
         for buffer, before in zip(backbone.buffers(), kept, strict=True):  # recording runs it a few times
             buffer.copy_(before)
@@ -66,13 +65,22 @@ def _recorded(backbone: Backbone, images: Tensor) -> Passes:
             torch.autograd.grad(feature_map, parameters, torch.zeros_like(feature_map), allow_unused=True)
     torch.cuda.current_stream().wait_stream(aside)
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(forward), _casting_anew():
+    with _recording(forward), _casting_anew():
         feature_map = backbone(images)
     slope = torch.zeros_like(feature_map)
-    with torch.cuda.graph(backward, pool=forward.pool()):
+    with _recording(backward, forward.pool()):
         found = zip(parameters, torch.autograd.grad(feature_map, parameters, slope, allow_unused=True), strict=True)
         gradients = [(weight, _laid_out_as(weight, gradient)) for weight, gradient in found if gradient is not None]
     return Passes(images, feature_map.detach(), slope, gradients, forward.replay, backward.replay)
+
+
+@contextmanager
+def _recording(graph: torch.cuda.CUDAGraph, pool: Any = None) -> Iterator[None]:
+    """What is launched inside goes into the graph, in the memory of the pool."""
+    as_it_was = torch.cuda.stream(torch.cuda.current_stream())  # where recording fails, torch would stay on its stream
+    # thread_local: another thread may use the device meanwhile, as the one that writes checkpoints does.
+    with as_it_was, torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        yield
 
 
 def _laid_out_as(weight: Tensor, gradient: Tensor) -> Tensor:
@@ -117,9 +125,13 @@ class _Replay(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[None, None, None]:
         passes = ctx.of.passes
+        # Of another pass in the same step, say; copied, since what a weight has may be what is about to be replaced.
+        there = [(gradient, weight.grad.clone()) for weight, gradient in passes.gradients if weight.grad is not None]
         passes.slope.copy_(slope)
         passes.backward()
-        for parameter, gradient in passes.gradients:
-            parameter.grad = gradient
+        for gradient, before in there:
+            gradient.add_(before)
+        for weight, gradient in passes.gradients:
+            weight.grad = gradient
         ctx.of.in_use = False
         return None, None, None

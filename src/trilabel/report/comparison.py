@@ -269,13 +269,15 @@ def write(
     metrics: Sequence[str] = ("mAP",),
     title: str = "",
     notes: Sequence[str] = (),
+    draw: bool = True,
 ) -> None:
-    """Everything into a folder; each file is replaced whole. The plot is of the first metric."""
+    """Everything into a folder, each file replaced whole; a plot of the first metric too, unless told not to `draw`."""
     write_csv(folder / "cells.csv", *as_csv_cells(cells))
     write_csv(folder / "table.csv", *as_csv(cells, references, metrics))
     write_text(folder / "table.md", as_markdown(cells, references, metrics, title, notes))
     write_text(folder / "table.tex", as_latex(cells, references, metrics, title, notes))
-    plots.save(plot(cells, references, metrics[0]), folder / "plot.png")
+    if draw:
+        plots.save(plot(cells, references, metrics[0]), folder / "plot.png")
 
 
 def live(cells: Sequence[Cell], planned: Sequence[Place], running: Place | None, metric: str) -> Table:

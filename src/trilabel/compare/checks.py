@@ -1,0 +1,37 @@
+"""What would fail in the end is refused before anything slow begins."""
+
+import numpy as np
+
+from trilabel import simulate
+from trilabel.compare.plan import ALL, Plan, changed
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.plan import split_for_training
+
+
+def check(dataset: Dataset, plan: Plan, test: str, pointing: bool) -> None:
+    """Refuses splits, boxes, label settings, seeds and searches that do not go with the data or each other."""
+    scored = dataset.rows_of(test)
+    if not len(scored):
+        raise TrilabelError(f"split {test!r} has no images to score")
+    if pointing and (dataset.boxes is None or not np.isin(dataset.boxes.image, scored).any()):
+        raise TrilabelError(f"split {test!r} has no boxes: the pointing game needs to know where objects are")
+    names = [row.name for row in plan.rows]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise TrilabelError(f"two rows are called {min(twice)!r}; give each a name of its own")
+    for labels in {labels for row in plan.rows for labels in (*plan.labels_of(row), *plan.searched_in(row))} - {ALL}:
+        simulate.apply(dataset.labels[:1], labels, plan.hide_seed)
+    for row, _, seed in plan.cells():
+        changed(row.config, {"seed": seed}, row.name)
+    for row in plan.rows:
+        trials = plan.trials(row)
+        for tried in trials:
+            changed(row.config, tried, row.name)
+        _, learned, chosen_by = split_for_training(dataset, row.config)
+        if np.isin(scored, np.concatenate((learned, chosen_by))).any():
+            raise TrilabelError(
+                f"{row.name}: images of split {test!r} are also learned from or choose the epoch; score another split "
+                "(--test), or set validation images apart (--val 0.2)"
+            )
+        if trials and row.config.val == "none":
+            raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
