@@ -83,8 +83,10 @@ def train(
     config = resolve(recipe)
     if config.method == "auto":
         _, rows, _ = split_for_training(dataset, config)
-        config = replace(config, method=choose_method(dataset.labels[rows]))
-        say(f"method: {config.method} (chosen by what is known; see `trilabel methods`)")
+        method, settings = choose_method(dataset.labels[rows])
+        config = replace(config, method=method, settings=config.settings or settings)
+        given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
+        say(f"method: {config.method}{given} (chosen by what is known; see `trilabel methods`)")
     accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
     if accelerator == "cuda" and not torch.cuda.is_available():
         raise TrilabelError("device 'cuda' was asked for, but torch finds no GPU; use --device cpu or auto")

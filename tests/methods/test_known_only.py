@@ -97,8 +97,8 @@ def test_settings_and_names_that_do_not_exist_are_refused():
 
 
 def test_the_method_chosen_for_someone_who_named_none():
-    assert choose_method(LABELS) == "known-only"
-    assert choose_method(Labels.from_signed([[1, 0]])) == "assume-negative"
+    assert choose_method(LABELS) == ("known-only", {})
+    assert choose_method(Labels.from_signed([[1, 0]])) == ("assume-negative", {"weight": None})
 
 
 @pytest.mark.parametrize("normalise", ["all", "batch", "image", "share"])
