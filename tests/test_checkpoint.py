@@ -236,6 +236,17 @@ def test_files_are_written_in_the_order_of_the_calls_and_whole(tmp_path, device)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
+def test_without_room_for_a_copy_it_is_written_at_once(tmp_path, monkeypatch):
+    def full(self):
+        raise torch.OutOfMemoryError
+
+    writer = checkpoint.Writer()
+    writer.save(tmp_path / "1.safetensors", example(), {"epoch": 1})
+    monkeypatch.setattr(torch.Tensor, "clone", full)
+    writer.save(tmp_path / "2.safetensors", example(), {"epoch": 2})
+    assert [checkpoint.load_state(tmp_path / f"{epoch}.safetensors")["epoch"] for epoch in (1, 2)] == [1, 2]
+
+
 def test_two_at_most_are_under_way(tmp_path, gate):
     writer, third = checkpoint.Writer(), threading.Event()
 

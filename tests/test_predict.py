@@ -419,6 +419,8 @@ def test_boxes_are_matched_to_the_classes_by_name(keen, large, dense):
     hen = game_by_hand(keen, large, data, range(9), [-1, 2, -1, -1])[0]
     assert found["per_class_pointing_game"]["hen"] == pytest.approx(hen)
     assert set(found["per_class_pointing_game"]) == {"hen", "cat"}
+    cat = game_by_hand(keen, large, data, range(9), [-1, -1, 0, -1])[0]
+    assert found["pointing_game_by_class"] == pytest.approx((hen + cat) / 2) and hen != cat
 
 
 def test_broken_files_are_left_out_of_the_pointing_game(keen, large, dense, tmp_path):

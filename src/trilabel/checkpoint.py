@@ -46,13 +46,18 @@ class Writer:
     def save(self, path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """As `checkpoint.save`, later; what goes wrong is raised by a later `save` or `wait`."""
         self.wait(until=1)
-        copies = {name: value.detach().clone() for name, value in tensors.items()}
+        try:
+            copies = {name: value.detach().clone() for name, value in tensors.items()}
+        except torch.OutOfMemoryError:  # no room for a copy: training has to wait
+            self.wait()
+            return save(path, tensors, state)
         aside = None
         if torch.cuda.is_available():
             aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
             aside.wait_stream(torch.cuda.current_stream())
         before = self._under_way[-1] if self._under_way else None
         self._under_way.append(self._pool.submit(self._write_aside, before, aside, path, copies, json.dumps(state)))
+        return None
 
     def wait(self, until: int = 0) -> None:
         """Until no more than so many are still to be written."""

@@ -38,9 +38,9 @@ def warn(message: str) -> None:
 
 @contextmanager
 def muted(bars: bool = False) -> Iterator[None]:
-    """Keeps `say` quiet inside, and `progress` too: for a command that does many things of which each would report."""
+    """Keeps `say` quiet inside, with `bars` `progress` too: for a command that does much of which each would report."""
     global _muted, _barred
-    before, _muted, _barred = (_muted, _barred), True, bars
+    before, _muted, _barred = (_muted, _barred), True, _barred or bars
     try:
         yield
     finally:

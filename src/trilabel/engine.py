@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method, choose_method, create_method
 from trilabel.models import HeadOnly, model_of
-from trilabel.models.capture import capture
+from trilabel.models.capture import capture, release
 from trilabel.optimise import RunningMean, create_optimiser, learning_rate
 from trilabel.plan import (
     REHEARSAL,
@@ -141,7 +141,13 @@ def _train(
         folder.make_empty()
         folder.describe(config, dataset.classes, training.model.backbone.image_size, training.labels, source)
     fabric.barrier()
-    training.run()
+    try:
+        training.run()
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what counts
+            training.close()
+        raise
+    training.close()
     if multiprocessing.parent_process() is not None and fabric.world_size > 1:
         # Left to the end of the process, the group's threads may still run when it ends, which aborts it.
         fabric.barrier()
@@ -242,6 +248,11 @@ class Training:
                     self.state.progress = Progress(number + 1, history=self.state.progress.history)
         self._write_what_was_learned()
 
+    def close(self) -> None:
+        """Lets go of what was recorded, and of the run's files once they are written, however the run ended."""
+        release(self.model.backbone)
+        self.state.wait_for_files()
+
     def run_stage(self, stage: Stage, best_file: Path) -> None:
         """Epochs of one stage: train, score, keep the best, save. Ends with the weights that the next starts from."""
         rehearsal = stage.name == REHEARSAL
@@ -308,6 +319,7 @@ class Training:
         if not state.sums:
             raise TrilabelError("none of the training images could be read")
         self._look(order, wait=True)
+        now.seconds = time.monotonic() - begun  # with what the device had still to do
 
     def make_batch(self, stage: Stage, drawn: Drawn) -> Batch:
         """Views of the images, and their labels on the device."""
@@ -493,6 +505,7 @@ class Training:
             and config.accumulate == 1
         ):
             several = min(config.batch_size, len(self.images)) * self.method.views
+            self.state.wait_for_files()  # their thread waits for the device, which recording does not bear
             capture(
                 self.model.backbone,
                 self._laid_out(torch.zeros(several, 3, size, size, device=device)),
@@ -552,6 +565,7 @@ class Training:
             )
 
     def _kept(self) -> str:
+        self.state.wait_for_files()
         return f"; {self.folder.last} is from before that" if self.folder.last.is_file() else ""
 
     def _value(self, record: dict[str, Any]) -> float:

@@ -4,13 +4,17 @@ Without a GPU, a stand-in records: like a CUDA graph it knows nothing but tensor
 """
 
 import copy
+import gc
+import weakref
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import timm
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 from torch.nn import functional as F
 
@@ -18,6 +22,7 @@ import trilabel as tl
 from trilabel import checkpoint, engine
 from trilabel.models import Backbone, capture, create_model
 from trilabel.models.tiny import TinyNet
+from trilabel.run_folder import RunFolder
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 BATCH, SIZE, CLASSES = 4, 16, 3
@@ -139,6 +144,66 @@ def test_in_other_shapes_modes_and_without_gradients_the_way_is_plain(recorder):
     assert recorder.forwards == 0
     captured.train()(batch(1))
     assert recorder.forwards == 1
+
+
+def test_a_pass_that_is_never_gone_back_does_not_keep_the_recording(recorder):
+    captured, _ = twins()
+    captured(batch(1))
+    for number in range(2, 5):
+        loss_of(captured(batch(number)).logits).backward()
+    assert (recorder.forwards, recorder.backwards) == (4, 3)
+
+
+def test_gradients_of_images_and_a_second_way_back_are_never_wrong(recorder):
+    captured, plain = twins()
+    images = [batch(1).requires_grad_() for _ in range(2)]
+    for model, seen in zip((captured, plain), images, strict=True):
+        loss_of(model(seen).logits).backward()
+    assert torch.equal(images[0].grad, images[1].grad) and recorder.forwards == 0
+    loss = loss_of(captured(batch(2)).logits)
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="gone back once"):
+        loss.backward()
+
+
+def test_a_released_backbone_is_as_before_and_goes_at_once(recorder):
+    captured, plain = twins()
+    capture.release(captured.backbone)
+    assert torch.equal(captured(batch(1)).logits, plain(batch(1)).logits) and recorder.forwards == 0
+    gone = weakref.ref(captured.backbone)
+    gc.disable()
+    try:
+        del captured
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("change", "images"),
+    [
+        ({}, 4),
+        ({"method": "self-training"}, 8),
+        ({"accumulate": 2}, 0),
+        ({"compile": True}, 0),
+        ({"batch_size": 99}, 96),
+    ],
+)
+def test_what_is_recorded_of_a_run(small_scenes, quick, tmp_path, monkeypatch, change, images):
+    """A full batch of all views; nothing where gradients add up or the model is compiled."""
+    recorded = []
+    monkeypatch.setattr(engine, "capture", lambda backbone, batch, context: recorded.append(tuple(batch.shape)))
+    monkeypatch.setattr(engine.Training, "run", lambda self: None)
+    config = replace(quick, **{"batch_size": 4, **change, "device": "cpu"})
+    fabric = Fabric(accelerator="cpu", devices=1)
+    training = engine.Training(fabric, small_scenes, replace(config, compile=False), RunFolder(tmp_path), False)
+    training.config = config
+    on_gpu = SimpleNamespace(device=SimpleNamespace(type="cuda"), world_size=1, autocast=fabric.autocast)
+    monkeypatch.setattr(training, "fabric", on_gpu)
+    monkeypatch.setattr(torch, "zeros", lambda *shape, device=None, zeros=torch.zeros: zeros(*shape))
+    training._capture()
+    training._capture()
+    assert recorded == ([(images, 3, 32, 32)] if images else [])
 
 
 @pytest.mark.parametrize("together", [True, False])

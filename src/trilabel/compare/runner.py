@@ -5,7 +5,6 @@ inside a cell too. Several processes may work on one comparison (one for each GP
 other is at. What is searched is chosen by validation alone; search runs never see the test split.
 """
 
-import gc
 import hashlib
 import json
 import math
@@ -249,7 +248,6 @@ class Comparison:
                 return train(dataset, config, folder, resume=began, overwrite=not began, source=self._source(labels))
         finally:
             self.folder = None
-            gc.collect()  # a recorded backbone and its passes hold each other, and much of the device
 
     def _source(self, labels: str) -> dict[str, Any]:
         return self.source if labels == ALL else {**self.source, "hide": labels, "hide_seed": self.plan.hide_seed}

@@ -1,8 +1,10 @@
 """Models: a backbone, a head on it, perhaps a graph between the scores, and what they give."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from trilabel.config import Config, settings_of
@@ -53,8 +55,9 @@ class Classifier(nn.Module):
     def forward(self, images: Tensor, maps: bool = False) -> Output:
         """B×3×S×S normalised images -> Output."""
         feature_map = self.backbone(images)
-        summary = self.head.summarise(feature_map)
-        return Output(self.head(summary), pooled(summary), self.head.maps(feature_map) if maps else None)
+        with _exactly(self, feature_map) as feature_map:
+            summary = self.head.summarise(feature_map)
+            return Output(self.head(summary), pooled(summary), self.head.maps(feature_map) if maps else None)
 
 
 class HeadOnly(nn.Module):
@@ -72,7 +75,18 @@ class HeadOnly(nn.Module):
         """Summaries (B×D for the gap head) -> Output."""
         if maps and summary.ndim == 2:
             raise TrilabelError("a method that needs class maps cannot be trained on features computed once; fine-tune")
-        return Output(self.head(summary), pooled(summary), self.head.maps(summary) if maps else None)
+        with _exactly(self, summary) as summary:
+            return Output(self.head(summary), pooled(summary), self.head.maps(summary) if maps else None)
+
+
+@contextmanager
+def _exactly(model: nn.Module, features: Tensor) -> Iterator[Tensor]:
+    """What a head that scores works on: float32, since in bf16 many scores would be equal. In training as it comes."""
+    if model.training:
+        yield features
+        return
+    with torch.autocast(features.device.type, enabled=False):
+        yield features.float()
 
 
 class WithGraph(Head):

@@ -4,6 +4,7 @@ With small batches a GPU waits for Python to launch its kernels; replaying has t
 (views, head, method, optimiser) is launched as ever, so that a method may do what it likes.
 """
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
@@ -33,10 +34,11 @@ def capture(backbone: Backbone, images: Tensor, context: Callable[[], AbstractCo
     """Makes training passes over images of this shape replay a recording; all others stay as they are.
 
     images: what a batch looks like, on the GPU. context: the precision to compute in. What cannot be recorded (a
-    backbone that waits for the device) is left alone, with a warning.
+    backbone that waits for the device) is left alone, with a warning. So is what would fill the device: a recording
+    keeps the memory of its batch, and the last, smaller batch of an epoch needs as much beside it.
     """
     plain = backbone.forward
-    kept = [buffer.clone() for buffer in backbone.buffers()]
+    kept, before_it = [buffer.clone() for buffer in backbone.buffers()], torch.cuda.memory_reserved()
     was_training, was_choosing = backbone.training, torch.backends.cudnn.benchmark
     backbone.train()
     try:
@@ -52,17 +54,30 @@ def capture(backbone: Backbone, images: Tensor, context: Callable[[], AbstractCo
         backbone.train(was_training)
         for buffer, before in zip(backbone.buffers(), kept, strict=True):  # recording runs it a few times
             buffer.copy_(before)
+    if images.is_cuda and torch.cuda.mem_get_info()[0] < torch.cuda.memory_reserved() - before_it:
+        return
     setattr(backbone, "forward", _Forward(backbone, plain, passes))  # noqa: B010 (a method, says mypy)
+
+
+def release(backbone: Backbone) -> None:
+    """Takes back what `capture` did, and its memory: backbone and recording hold each other."""
+    backbone.__dict__.pop("forward", None)
 
 
 def _recorded(backbone: Backbone, images: Tensor) -> Passes:
     parameters = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
     aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside), _casting_anew():
-        for _ in range(_WARM_UP):
-            feature_map = backbone(images)
-            torch.autograd.grad(feature_map, parameters, torch.zeros_like(feature_map), allow_unused=True)
+    strict = torch.cuda.get_sync_debug_mode()
+    try:
+        with torch.cuda.stream(aside), _casting_anew():
+            for left in reversed(range(_WARM_UP)):
+                if not left:  # what waits for the device is found here: torch does not recover from it in a recording
+                    torch.cuda.set_sync_debug_mode("error")
+                feature_map = backbone(images)
+                torch.autograd.grad(feature_map, parameters, torch.zeros_like(feature_map), allow_unused=True)
+    finally:
+        torch.cuda.set_sync_debug_mode(strict)
     torch.cuda.current_stream().wait_stream(aside)
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
     with _recording(forward), _casting_anew():
@@ -100,14 +115,14 @@ class _Forward:
 
     def __init__(self, backbone: Backbone, plain: Callable[[Tensor], Tensor], passes: Passes) -> None:
         self.backbone, self.plain, self.passes = backbone, plain, passes
-        self.in_use = False  # between a forward pass and its backward pass
+        self.way_back: Callable[[], object] = lambda: None  # of the last pass, while it is still to be gone
 
     def __call__(self, images: Tensor) -> Tensor:
-        fits = images.shape == self.passes.images.shape and self.backbone.training and torch.is_grad_enabled()
-        if not fits or self.in_use:
+        fits = images.shape == self.passes.images.shape and not images.requires_grad
+        if not (fits and self.backbone.training and torch.is_grad_enabled()) or self.way_back() is not None:
             return self.plain(images)
-        self.in_use = True
         feature_map: Tensor = _Replay.apply(self.passes.gradients[0][0], images, self)
+        self.way_back = weakref.ref(feature_map.grad_fn)
         return feature_map
 
 
@@ -124,6 +139,8 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[None, None, None]:
+        if ctx.of.way_back() is not ctx:
+            raise RuntimeError("a recorded pass can be gone back once: its memory is used anew")
         passes = ctx.of.passes
         # Of another pass in the same step, say; copied, since what a weight has may be what is about to be replaced.
         there = [(gradient, weight.grad.clone()) for weight, gradient in passes.gradients if weight.grad is not None]
@@ -133,5 +150,5 @@ class _Replay(torch.autograd.Function):
             gradient.add_(before)
         for weight, gradient in passes.gradients:
             weight.grad = gradient
-        ctx.of.in_use = False
+        ctx.of.way_back = lambda: None
         return None, None, None

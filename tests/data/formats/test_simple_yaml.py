@@ -28,6 +28,7 @@ def parsed(folder: Path, text: str | bytes):
         ('\ufeffnames: {0: cat, 1: "d: g", 2: http://x}\n', {"0": "cat", "1": "d: g", "2": "http://x"}),
         ("'names':\n  0: baker's cart\n  1: a, b\n", {"0": "baker's cart", "1": "a, b"}),
         ("names:\n  0: no\n  1: 007\n  2:\n", {"0": "no", "1": "007", "2": ""}),
+        ('names: {"0":a, "1": b, \'2\':"c"}\n', {"0": "a", "1": "b", "2": "c"}),
         ("names: # none\n", None),
         ("names: []\n", None),
         ("a: |\n  names: x\nb:\n  c: {d: [e]}\n---\nnames: text # c\n", "text"),
@@ -35,6 +36,12 @@ def parsed(folder: Path, text: str | bytes):
 )
 def test_reads(tmp_path, text, names):
     assert parsed(tmp_path, text) == {"names": names}
+
+
+@pytest.mark.parametrize("text", ["['a' b]", "['a'b]", '["a" "b"]', "[a, 'b' 'c']", "{0: 'a' b}"])
+def test_a_forgotten_comma_is_refused(tmp_path, text):
+    with pytest.raises(TrilabelError, match=r"data.yaml, line 1: .* is beyond the YAML read here"):
+        parsed(tmp_path, f"names: {text}\n")
 
 
 NAME = st.text("ab é'\":#,-&[]{}\\0", min_size=1, max_size=9).filter(lambda text: text.strip() == text)

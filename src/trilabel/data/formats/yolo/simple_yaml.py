@@ -11,7 +11,7 @@ _QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 _KEY = re.compile(rf"({_QUOTED}|[^\s#\-\[\]{{}}\"'][^\n]*?)\s*:(?:\s+(.*))?$", re.S)
 _WORD = r"(?:[^\s,\[\]{}:]|:(?![\s,\]}]|$))+"
 _TOKEN = re.compile(
-    rf"(?P<blank>\s+(?:\#[^\n]*)?)|(?P<mark>[\[\]{{}},]|:(?=[\s\]}},]|$))|(?P<quoted>{_QUOTED})"
+    rf"(?P<blank>\s+(?:\#[^\n]*)?)|(?P<mark>[\[\]{{}},]|:(?=[\s\]}},]|$)|(?<=[\"']):)|(?P<quoted>{_QUOTED})"
     rf"|(?P<plain>{_WORD}(?:\s+(?!\#){_WORD})*)",  # all words, so that a quote inside is no quoted text
     re.S,
 )
@@ -78,7 +78,7 @@ def _flow(file: Path, lines: list[str], number: int, column: int) -> tuple[Value
     items: list[str] = []
     pairs: dict[str, str] = {}
     key: str | None = None
-    words: list[str] = []
+    word: str | None = None
     is_map, position = text[column] == "{", column + 1
     while token := _TOKEN.match(text, position):
         line = number + text.count("\n", 0, position)
@@ -86,17 +86,19 @@ def _flow(file: Path, lines: list[str], number: int, column: int) -> tuple[Value
         if token["blank"]:
             continue
         if token["plain"] or token["quoted"]:
-            words.append(_scalar(file, line, re.sub(r"\s+", " ", token[0]) if token["plain"] else token[0]))
-        elif token["mark"] == ":" and is_map and key is None and words:
-            key, words = " ".join(words), []
+            if word is not None:
+                raise _beyond(file, line, token[0])
+            word = _scalar(file, line, re.sub(r"\s+", " ", token[0]) if token["plain"] else token[0])
+        elif token["mark"] == ":" and is_map and key is None and word is not None:
+            key, word = word, None
         elif token["mark"] in (",", "}" if is_map else "]"):
             if is_map and key is not None:
-                _add(file, line, pairs, key, " ".join(words))
-            elif words and not is_map:
-                items.append(" ".join(words))
-            elif words:
-                raise _beyond(file, line, " ".join(words))
-            key, words = None, []
+                _add(file, line, pairs, key, word or "")
+            elif word is not None and not is_map:
+                items.append(word)
+            elif word is not None:
+                raise _beyond(file, line, word)
+            key = word = None
             if token["mark"] != ",":
                 return (pairs if is_map else items) or None, line
         else:
