@@ -5,7 +5,8 @@
 
 Features are what a ResNet-50 gives for images of 448 pixels in bf16, pooled; they are computed once (half an hour on
 two cores) and kept in a file, where `trilabel train --plan linear` would compute them for each run. Everything else is
-`trilabel compare` as it is. Several processes may be started at once: each takes the runs that no other is at.
+`trilabel compare` as it is. Once the features are there, several processes may be started at once: each takes the runs
+that no other is at.
 """
 
 import argparse
@@ -26,6 +27,8 @@ from trilabel.console import track
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource, decode
 from trilabel.data.views import Views
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
 from trilabel.models import Backbone, Classifier, create_model
 from trilabel.models.heads import GapHead
 from trilabel.recipes import fine_tune
@@ -36,6 +39,7 @@ SIZE, WIDTH = 448, 2048
 
 def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
     """N×2048, from the file or into it."""
+    file = file.with_suffix(".npy")
     if not file.is_file():
         model = create_model("resnet50-v1", "gap", 1, weights, SIZE).eval().to(memory_format=torch.channels_last)
         views, paths = Views(model.backbone.mean, model.backbone.std), dataset.paths or ()
@@ -46,14 +50,20 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
                 images = views.plain(torch.stack([decode(paths[row], SIZE) for row in rows]))
                 seen = model.summarise(images.contiguous(memory_format=torch.channels_last))
                 found[rows.start : rows.stop] = seen.float().numpy()
-        np.save(file, found)
-    return torch.from_numpy(np.load(file))
+        with replacing(file) as temporary, temporary.open("wb") as whole:
+            np.save(whole, found)
+    features = torch.from_numpy(np.load(file))
+    if features.shape != (len(dataset), WIDTH):
+        raise TrilabelError(f"{file}: features of other data, {tuple(features.shape)}; name another file")
+    return features
 
 
 def on_features(features: Tensor) -> None:
     """Has the loop and the scoring take features for images, and a model that is a head alone."""
 
     def model_of(config: Any, classes: int, *_: Any) -> Classifier:
+        if config.head != "gap" or config.graph != "none":
+            raise TrilabelError("pooled features allow for --head gap and no graph alone")
         return Classifier(Backbone(nn.Identity(), WIDTH, SIZE, (0.0,) * 3, (1.0,) * 3), GapHead(WIDTH, classes))
 
     def open_rows(self: Any, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
@@ -112,6 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             source={"data": asked.voc, "difficult": "absent"},
         )
         comparison.data = AsItIs(dataset)  # type: ignore[assignment]
+        comparison._command = lambda *_, of=file: f"python benchmarks/voc2012_linear.py … {of}"  # type: ignore[misc, method-assign]
         comparison.run(lambda of=comparison: print(len(of.trials), len(of.cells), flush=True))  # type: ignore[misc]
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from trilabel.report import comparison, comparison_plot
 from trilabel.report.comparison import Cell, Reference
 
-SHARES = {"few": 0.01, "some": 0.1, "all": 1.0}
+SHARES = {"few": 0.01, "some": 0.1, "keep-share=0.01": 0.01, "keep-share=0.1": 0.1, "all": 1.0}
 
 
 def cell(row: str, labels: str, seed: int, value: float | None, **more: object) -> Cell:
@@ -291,10 +291,11 @@ def test_nothing_is_too_odd_to_be_drawn(cells: list[Cell], references: list[Refe
 
 
 def test_lines_stand_at_the_share_of_known_labels() -> None:
-    percents = {"few": 40, "some": 60, "all": 80}
+    few, some = "keep-share=0.01", "keep-share=0.1"
+    percents = {few: 40, some: 60, "all": 80}
     cells = [cell("worse", labels, 0, percent / 100) for labels, percent in percents.items()]
     cells += [cell("better", "all", seed, 0.85 + seed / 100) for seed in (0, 1)]
-    references = [Reference("worse", "some", "mAP", 65, "K"), Reference("worse", "elsewhere", "mAP", 1, "K")]
+    references = [Reference("worse", some, "mAP", 65, "K"), Reference("worse", "elsewhere", "mAP", 1, "K")]
     figure = comparison.plot(cells, references, "mAP")
     axes = figure.axes[0]
     assert axes.get_xscale() == "log" and axes.get_ylabel() == "mAP %"
@@ -306,7 +307,14 @@ def test_lines_stand_at_the_share_of_known_labels() -> None:
     assert [one.get_xydata().tolist() for one in hollow] == [[[0.1, 65]]]
     assert [text.get_text() for text in figure.legends[0].texts] == ["better", "worse", "ours", "published"]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1 %\n10", "10 %\n100", "100 %\n1,000"]
-    assert [text.get_text() for text in axes.child_axes[0].get_xticklabels()] == ["few", "some", "all"]
+    assert [text.get_text() for text in axes.child_axes[0].get_xticklabels()] == [few, some, "all"]
+
+
+def test_a_line_joins_settings_of_one_kind_alone() -> None:
+    places = {"keep-share=0.01": 40, "few": 30, "some": 50, "keep-share=0.1": 60, "all": 80}
+    axes = comparison.plot([cell("one", name, 0, value / 100) for name, value in places.items()], [], "mAP").axes[0]
+    drawn = [container.lines[0].get_xydata().tolist() for container in axes.containers]
+    assert drawn == [[[0.01, 40], [0.1, 60], [1, 80]], [[0.01, 30]], [[0.1, 50]]]
 
 
 def test_dots_are_sorted_where_all_settings_know_as_much() -> None:

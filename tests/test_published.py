@@ -124,7 +124,7 @@ def test_nothing_is_there_twice():
         (88.2, ("cole2021", "table 1", "voc2012", "single-positive", "cole2021-role-linear-init", "mAP")),
         (56.9, ("cole2021", "table A1", "coco2014", "single-positive", "cole2021-pr-linear", "mAP")),
         (87.7, ("cole2021", "table A1", "voc2012", "single-positive", "cole2021-an-ls-asymmetric", "mAP")),
-        (78.0, ("kim2022", "table 2", "coco2014", "all", "kim2022-an", "mAP", "Full label")),
+        (78.0, ("kim2022", "table 2", "coco2014", "all", "cole2021-bce", "mAP", "Full label")),
         (34.0, ("kim2022", "table 2", "cub", "all", "kim2022-an-linear-init", "mAP", "Full label")),
         (89.2, ("kim2022", "table 2", "voc2012", "single-positive", "kim2022-ll-r", "mAP")),
         (70.7, ("kim2022", "table 2", "coco2014", "single-positive", "kim2022-ll-cp", "mAP")),
@@ -197,7 +197,8 @@ def test_a_figure_that_two_papers_print_is_the_same():
         of = (each.recipe, each.data, each.labels, each.metric)
         for own in figures():
             same = (own.recipe, own.data, own.labels, own.metric) == of
-            if same and own.paper != each.paper and each.recipe.startswith(own.paper):
+            own_runs = each.recipe == "cole2021-bce"  # Kim trained with all labels anew
+            if same and not own_runs and own.paper != each.paper and each.recipe.startswith(own.paper):
                 taken_over += 1
                 assert each.value == pytest.approx(own.value, abs=0.051), (own, each)
                 break

@@ -6,7 +6,7 @@ Results go to standard output, progress and remarks to standard error. Exit code
 
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -99,7 +99,13 @@ def parse(name: str, arguments: list[str]) -> Command:
         default = kind(recipe=recipe, **needed, **settings)
     options: dict[str, Any] = {} if default is None else {"default": default}
     command: Command = tyro.cli(kind, args=arguments, prog=f"trilabel {name}", **options)
-    return command
+    return replace(command, given=given_options(arguments)) if isinstance(command, Compare) else command
+
+
+def given_options(arguments: list[str]) -> tuple[str, ...]:
+    """The names of options that are written, as fields have them: --no-flip is flip."""
+    flags = (argument[2:].partition("=")[0] for argument in arguments if argument.startswith("--"))
+    return tuple(flag.removeprefix("no-").replace("-", "_") for flag in flags)
 
 
 def value_of(option: str, arguments: list[str]) -> str | None:

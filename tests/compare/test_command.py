@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from trilabel.cli import main
+from trilabel.cli import main, parse
+from trilabel.config import Config
 
 QUICK = ("--image-size", "32", "--epochs", "1", "--workers", "0", "--batch-size", "16")
 FIRST, SECOND = "cole2021-an", "kim2022-ll-r"
@@ -76,17 +78,17 @@ def test_methods_side_by_side(project, tmp_path, capsys):
     assert str(project / "labels.csv") in cells[0]["command"] and "--hide single-positive" in cells[0]["command"]
 
 
-def test_the_commands_beside_the_numbers_make_them_again(project, tmp_path, capsys):
+def test_the_commands_beside_the_numbers_make_them_again(project, tmp_path, capsys, monkeypatch):
     out = tmp_path / "an out"
     assert (
         call(project, "--recipes", SECOND, "--labels", "keep-share=0.5", "--hide-seed", 3, "--out", out, "--json") == 0
     )
     (cell,) = json.loads(capsys.readouterr().out)
     trained, scored = (shlex.split(line)[1:] for line in cell["command"].splitlines())
-    again = str(tmp_path / "again")
-    assert main([again if word.startswith(str(out)) else word for word in trained]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(trained) == 0
     capsys.readouterr()
-    assert main([*(again if word.startswith(str(out)) else word for word in scored), "--json"]) == 0
+    assert main([*scored, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {name: found[name] for name in cell["metrics"]} == cell["metrics"]
 
@@ -230,3 +232,30 @@ def test_ctrl_c_exits_130_and_the_same_command_goes_on(project, tmp_path, capsys
     assert call(project, *arguments, "--json") == 0
     assert [cell["epochs"] for cell in json.loads(capsys.readouterr().out)] == [50]
     assert (folder / "labels.npz").stat().st_mtime_ns == begun, "it went on, and was not made anew"
+
+
+def test_an_option_that_is_written_counts_more_than_the_file_even_where_the_recipe_says_the_same(project, tmp_path):
+    """The recipe has 12 epochs, the file 1."""
+    rows = plan_file(tmp_path, f'[train]\nepochs = 1\n[rows.a]\nrecipe = "{FIRST}"\n')
+    words = [str(project / "labels.csv"), "--rows", str(rows), "--out", str(tmp_path / "out")]
+    for options, epochs in (([], 1), (["--epochs", "12"], 12), (["--epochs=12", "--no-flip"], 12)):
+        command = parse("compare", [*words, *options])
+        config = command._plan(Config(**{f.name: getattr(command, f.name) for f in fields(Config)})).rows[0].config
+        assert (config.epochs, config.flip) == (epochs, "--no-flip" not in options)
+
+
+def test_several_processes_share_the_work(project, tmp_path):
+    """Both end with the whole table, and each run was made once."""
+    words = ["--recipes", FIRST, SECOND, "--seeds", "0", "1", "2", "--epochs", "1", "--image-size", "16"]
+    line = [sys.executable, "-m", "trilabel.cli", "compare", str(project / "labels.csv"), *words, "--json"]
+    both = [
+        subprocess.Popen(
+            [*line, "--out", str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    printed = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    one, other = (json.loads(out) for out, _ in printed)
+    assert one == other and len(one) == 6
+    assert len(list((tmp_path / "out" / "cells").glob("*/result.json"))) == 6

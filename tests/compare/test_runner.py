@@ -444,6 +444,8 @@ def test_a_split_may_be_scored_where_others_choose_the_epoch(small_scenes, base,
 def test_without_validation(small_scenes, base, tmp_path):
     (cell,) = Comparison(small_scenes, Plan((Row("a", replace(base, val="none")),)), tmp_path).run()
     assert np.isnan(cell.validation) and cell.metrics["mAP"] > 0
+    told = (tmp_path / "table.md").read_text()
+    assert "The last epoch is kept, for want of validation images: a." in told and "is chosen" not in told
     (again,) = Comparison(small_scenes, Plan((Row("a", replace(base, val="none")),)), tmp_path).run()
     assert np.isnan(again.validation)
 
@@ -571,3 +573,57 @@ def test_broken_images_are_left_out_as_by_the_commands(in_files, base, tmp_path,
     assert "--broken skip" in cell.command.splitlines()[1]
     stopped = Comparison(in_files, Plan((Row("a", base),)), tmp_path / "stopped")
     assert stopped.run() == [] and broken.name in stopped.failures()[0][2]
+
+
+def test_images_that_change_their_split_are_noticed(small_scenes, base, tmp_path):
+    """Row numbers one after the other are the same before and after."""
+    plan = Plan((Row("a", replace(base, epochs=1)),))
+    Comparison(small_scenes, plan, tmp_path).run()
+    train, val = small_scenes.splits["train"], small_scenes.splits["val"]
+    moved = {**small_scenes.splits, "train": train[:-4], "val": np.concatenate((train[-4:], val))}
+    renamed = {("chosen" if name == "val" else name): rows for name, rows in small_scenes.splits.items()}
+    for splits in (moved, renamed):
+        with pytest.raises(TrilabelError, match="compares other data already"):
+            Comparison(replace(small_scenes, splits=splits), plan, tmp_path).run()
+
+
+@pytest.mark.parametrize(
+    ("plan", "says"),
+    [
+        (
+            lambda base: Plan((Row("a", base, grid={"lr": (1e-3, 1e-2)}),), search={"val": "test"}),
+            "val cannot be searched",
+        ),
+        (lambda base: Plan((Row("a", base, grid={"val": ("test", "val")}),)), "a: val cannot be searched"),
+        (lambda base: Plan((Row("a", base, grid={"seed": (1, 2)}),)), "a: seed cannot be searched"),
+        (lambda base: Plan((Row("a", replace(base, settings={"dleta": 1})),)), "a: method 'known-only' has no setting"),
+        (lambda base: Plan((Row("a", replace(base, head="gapp")),)), "a: no head named 'gapp'"),
+        (lambda base: Plan((Row("a", base, grid={"settings.gamma": (1, "x")}),)), "a: setting 'gamma' of method"),
+    ],
+)
+def test_what_a_run_would_refuse_by_name_is_refused_before(small_scenes, base, tmp_path, plan, says):
+    with pytest.raises(TrilabelError, match=says):
+        Comparison(small_scenes, plan(base), tmp_path)
+
+
+def test_no_published_figure_of_another_head_or_plan(base):
+    rows = [row_of("kim2022-ll-r", base, "as it is")]
+    for name, changes in (("head", {"head": "saliency"}), ("plan", {"plan": "linear"}), ("graph", {"graph": "gnn"})):
+        rows.append(replace(rows[0], name=name, config=replace(rows[0].config, **changes)))
+    settings = {"mode": "reject", "delta": 0.4}
+    rows.append(replace(rows[0], name="settings", config=replace(rows[0].config, settings=settings)))
+    found = references(Plan(tuple(rows), ("single-positive",)), ["voc2012"], ["mAP"])
+    assert [(each.row, each.value, bool(each.note)) for each in found] == [
+        ("as it is", 89.2, False),
+        ("settings", 89.2, True),
+    ]
+
+
+def test_another_process_may_have_done_what_failed_here(small_scenes, base, tmp_path):
+    """Then both choose from the same."""
+    row = Row("a", replace(base, epochs=1), grid={"lr": (1e-6, 1e-3)})
+    done = Comparison(small_scenes, Plan((row,)), tmp_path)
+    done.run()
+    other = Comparison(small_scenes, Plan((row,)), tmp_path)
+    other.trials = [replace(trial, validation=None, why="memory") for trial in done.trials]
+    assert other._chosen(row, "all") == done._chosen(row, "all") == done.cells[0].chosen

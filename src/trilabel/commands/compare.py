@@ -22,7 +22,6 @@ from trilabel.commands.common import (
 )
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
-from trilabel.recipes import resolve
 from trilabel.show import print_json
 
 if TYPE_CHECKING:
@@ -48,7 +47,8 @@ class Compare(Config, Source):
     out: Path
     """Folder for tables (CSV, Markdown, LaTeX), plot and run folders."""
     rows: Path | None = None
-    """A TOML file with methods, label settings, seeds and search, in the place of the options below."""
+    """A TOML file with methods, label settings, seeds and search, in the place of --recipes,
+    --labels, --hide-seed, --seeds, --search and --budget."""
     recipes: tuple[str, ...] = ()
     """Methods to compare, by the recipes that have them."""
     labels: tuple[str, ...] = ("all",)
@@ -71,9 +71,10 @@ class Compare(Config, Source):
     keep: bool = False
     """Keep the models, not only the numbers."""
     recipe: str = "small"
-    """How every method is trained (see `trilabel recipes`); the settings below start from it."""
+    """How every method is trained (see `trilabel recipes`); the other settings start from it."""
     json: bool = False
     """Print all cells as JSON."""
+    given: tyro.conf.Suppress[tuple[str, ...]] = ()  # names of the options that were written
     method: tyro.conf.Suppress[str] = "auto"  # from here on: what rows have of their own
     head: tyro.conf.Suppress[str] = "gap"
     graph: tyro.conf.Suppress[str] = "none"
@@ -126,10 +127,7 @@ class Compare(Config, Source):
             defaults = {f.name: f.default for f in fields(self)}
             if wrong := [name for name in _OF_THE_FILE if getattr(self, name) != defaults[name]]:
                 raise UsageError(f"--{wrong[0].replace('_', '-')}: this stands in the file of --rows")
-            start = resolve(self.recipe)
-            own = {
-                f.name: getattr(base, f.name) for f in fields(Config) if getattr(base, f.name) != getattr(start, f.name)
-            }
+            own = {name: getattr(base, name) for name in (f.name for f in fields(Config)) if name in self.given}
             plan = read_plan(self.rows, base)
             # What is given on the command line counts more than what the file says of training.
             return replace(plan, rows=tuple(replace(row, config=replace(row.config, **own)) for row in plan.rows))
@@ -140,6 +138,8 @@ class Compare(Config, Source):
         plan = Plan(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
         if self.search == ("published",):
             return with_grids(plan, "published")
+        if "published" in self.search:
+            raise UsageError("--search published stands alone; what else is searched goes into a file, --rows")
         pairs = (name_and_value("--search", text) for text in self.search)
         return with_grids(plan, {name: values.split(",") for name, values in pairs})
 
@@ -167,8 +167,8 @@ def _watched(comparison: "Comparison") -> Iterator[Callable[[], None]]:
     def look() -> RenderableType:
         words = f"{len(comparison.cells)} of {len(planned)} cells, {len(comparison.trials)} search runs"
         words += f", {time.monotonic() - begun:,.0f} s"
-        if comparison.folder is not None:
-            words += f"; {comparison.folder.name}: epoch {len(RunFolder(comparison.folder).read_history()) + 1}"
+        if (folder := comparison.folder) is not None:  # the other thread may set it to none at any time
+            words += f"; {folder.name}: epoch {len(RunFolder(folder).read_history()) + 1}"
         return Group(live(comparison.cells, planned, comparison.running, comparison.metrics[0]), words)
 
     with Live(get_renderable=look, console=Console(stderr=True), refresh_per_second=2, transient=True):

@@ -4,9 +4,15 @@ import numpy as np
 
 from trilabel import simulate
 from trilabel.compare.plan import ALL, Plan, changed
+from trilabel.config import Config, settings_of
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, no_such
+from trilabel.methods import METHODS
+from trilabel.models import check_graph, check_head
 from trilabel.plan import split_for_training
+from trilabel.relabel import check_relabel
+
+_NEVER_SEARCHED = ("seed", "val", "train_split", "select")
 
 
 def check(dataset: Dataset, plan: Plan, test: str, pointing: bool) -> None:
@@ -25,8 +31,13 @@ def check(dataset: Dataset, plan: Plan, test: str, pointing: bool) -> None:
         changed(row.config, {"seed": seed}, row.name)
     for row in plan.rows:
         trials = plan.trials(row)
-        for tried in trials:
-            changed(row.config, tried, row.name)
+        for name in (*plan.search, *(row.grid or {})):
+            if name in _NEVER_SEARCHED:
+                raise TrilabelError(f"{row.name}: {name} cannot be searched, or be another in search runs")
+        for tried in ({}, *trials):
+            _check_names(
+                changed(changed(row.config, plan.search if tried else {}, row.name), tried, row.name), row.name
+            )
         _, learned, chosen_by = split_for_training(dataset, row.config)
         if np.isin(scored, np.concatenate((learned, chosen_by))).any():
             raise TrilabelError(
@@ -35,3 +46,18 @@ def check(dataset: Dataset, plan: Plan, test: str, pointing: bool) -> None:
             )
         if trials and row.config.val == "none":
             raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
+
+
+def _check_names(config: Config, row: str) -> None:
+    """Refuses parts and settings that there are not; what the labels allow is seen when a run begins."""
+    try:
+        if config.method != "auto":
+            if config.method not in METHODS:
+                raise no_such("method", config.method, METHODS)
+            settings_of(METHODS[config.method].Settings, config.settings, config.method)
+        check_head(config.head, config.head_settings)
+        check_graph(config.graph, config.graph_settings)
+        if config.relabel != "none":
+            check_relabel(config.relabel, config.relabel_settings)
+    except TrilabelError as error:
+        raise TrilabelError(f"{row}: {error}") from None

@@ -1,6 +1,7 @@
 """Images decoded once for many runs."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
+from trilabel.errors import TrilabelError
 from trilabel.models import create_backbone
 
 
@@ -16,16 +18,27 @@ class DecodedOnce:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self._by_size: dict[int, Dataset] = {}
+        self._kept: dict[tuple[int, str, str], Dataset | TrilabelError] = {}
 
     def for_run(self, config: Config) -> Dataset:
         """The data set as such a run needs it; images that do not fit, or some of them broken, are left to the run."""
         if self.dataset.images is not None or config.devices > 1:
             return self.dataset
-        size = config.image_size or create_backbone(config.backbone).image_size
-        if size not in self._by_size:
-            self._by_size[size] = _decoded(self.dataset, size, config)
-        return self._by_size[size]
+        key = (config.image_size or _size_for(config.backbone), config.device, config.cache)
+        if key not in self._kept:
+            try:
+                self._kept[key] = _decoded(self.dataset, key[0], config)
+            except TrilabelError as error:  # a broken image: not to be looked for again by every run
+                self._kept[key] = error
+        found = self._kept[key]
+        if isinstance(found, TrilabelError):
+            raise found
+        return found
+
+
+@lru_cache
+def _size_for(backbone: str) -> int:
+    return create_backbone(backbone).image_size
 
 
 def _decoded(dataset: Dataset, size: int, config: Config) -> Dataset:

@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 
-from trilabel.compare.plan import PARTS, Plan
-from trilabel.config import Config
+from trilabel.compare.plan import Plan
 from trilabel.errors import no_such
 from trilabel.published import figures
 from trilabel.recipes import resolve
 from trilabel.report.comparison import Reference
 
+_PARTS = ("method", "head", "graph", "relabel", "plan")
+_SETTINGS = ("settings", "head_settings", "graph_settings", "relabel_settings")
+
 
 def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> list[Reference]:
-    """The published figures of the plan's rows on these data sets: of the row's recipe, or of the very same method."""
+    """The published figures of the plan's rows on these data sets: of the very same parts, with the same settings.
+
+    Those of the row's own recipe also where settings differ: papers searched them.
+    """
     found: list[Reference] = []
     known = sorted({figure.data for figure in figures()})
     for name in published:
@@ -20,13 +25,11 @@ def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> 
     wanted = [figure for figure in figures() if figure.data in published and figure.metric in metrics and figure.recipe]
     for row in plan.rows:
         for figure in wanted:
-            same = figure.recipe == row.recipe or _same_method(figure.recipe, row.config)
-            if same and figure.labels in plan.labels_of(row):
+            theirs = resolve(figure.recipe)
+            same = all(getattr(theirs, part) == getattr(row.config, part) for part in _PARTS)
+            equal = all(getattr(theirs, part) == getattr(row.config, part) for part in _SETTINGS)
+            if same and (equal or figure.recipe == row.recipe) and figure.labels in plan.labels_of(row):
                 source = f"{figure.source}, {figure.data}"
-                found.append(Reference(row.name, figure.labels, figure.metric, figure.value, source))
+                note = "" if equal else "with its own settings of the method"
+                found.append(Reference(row.name, figure.labels, figure.metric, figure.value, source, note))
     return found
-
-
-def _same_method(recipe: str, config: Config) -> bool:
-    published = resolve(recipe)
-    return all(getattr(published, part) == getattr(config, part) for part in PARTS)

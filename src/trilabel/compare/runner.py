@@ -153,9 +153,14 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """What a reader of the tables must know of how they came about."""
-        found = [
-            f"Scored on split {self.test}. The epoch is chosen on validation images, of which no label was hidden.",
-        ]
+        dataset = self.data.dataset
+        known = dataset.labels[dataset.rows_of(self.test)].known_share
+        found = [f"Scored on split {self.test}" + (f", {known:.1%} of whose labels are known." if known < 1 else ".")]
+        last = [row.name for row in self.plan.rows if row.config.val == "none"]
+        if len(last) < len(self.plan.rows):
+            found.append("The epoch is chosen on validation images, of which no label was hidden.")
+        if last:
+            found.append(f"The last epoch is kept, for want of validation images: {'; '.join(last)}.")
         if self.trials:
             seconds = sum(trial.seconds for trial in self.trials)
             alone = ", ".join(f"{name} {value}" for name, value in self.plan.search.items())
@@ -183,12 +188,21 @@ class Comparison:
         where = self.plan.search_labels or labels
         trials = [trial for trial in self.trials if (trial.row, trial.labels) == (row.name, where)]
         trials.sort(key=lambda trial: order.index(trial.tried))  # other processes may have been first
+        trials = [self._as_written(row, where, trial) for trial in trials]
         scored = [trial for trial in trials if trial.validation is not None]
         if trials and not scored:
             raise TrilabelError(f"every run of its search failed; the first: {trials[0].why}")
         if scored:
             return max(scored, key=lambda trial: trial.validation or 0.0).tried
         return {name: only for name, (only,) in (row.grid or {}).items()}
+
+    def _as_written(self, row: Row, labels: str, trial: Trial) -> Trial:
+        """What failed here may have been done by another process since; all must choose from the same."""
+        known = None
+        if trial.validation is None:
+            config = changed(changed(row.config, self.plan.search, "search"), trial.tried, row.name)
+            known = result_of(self._folder("search", row, labels, config))
+        return trial if known is None else replace(trial, validation=known["validation"], seconds=known["seconds"])
 
     def _trial(self, folder: Path, row: Row, labels: str, tried: Mapping[str, Any], config: Config) -> Trial:
         known = result_of(folder)
@@ -200,14 +214,13 @@ class Comparison:
                 warn(f"{row.name}, {labels}, {dict(tried)}: {error}")
                 # Not written down: what was wrong may be put right before the next start.
                 return Trial(row.name, labels, tried, None, time.monotonic() - begun, str(error))
-            known = {"validation": validation, "seconds": time.monotonic() - begun}
+            known = {"validation": validation, "seconds": _seconds(folder)}
             finish(folder, known, self.keep)
         return Trial(row.name, labels, tried, known["validation"], known["seconds"])
 
     def _cell(self, folder: Path, row: Row, labels: str, config: Config, chosen: Mapping[str, Any]) -> Cell:
         known = result_of(folder)
         if known is None:
-            begun = time.monotonic()
             run = self._train(folder, labels, config)
             with muted(bars=True):
                 scores = load(run, config.device).evaluate(
@@ -228,14 +241,16 @@ class Comparison:
                 validation=run.metrics.get(config.select, math.nan),
                 epoch=run.best["epoch"],
                 epochs=sum(record["stage"] == run.best["stage"] for record in run.history),
-                seconds=time.monotonic() - begun,
+                seconds=_seconds(folder),
                 chosen=chosen,
                 command=self._command(folder, labels, config),
                 recipe=row.recipe,
             )
             known = asdict(cell)
             finish(folder, known, self.keep)
-        return Cell(**{**known, "row": row.name, "recipe": row.recipe})
+        elif self.keep and not RunFolder(folder).best.is_file():
+            warn(f"{row.name}, {labels}, seed {config.seed}: finished before, without --keep; its model is gone")
+        return Cell(**{**known, "row": row.name, "recipe": row.recipe, "chosen": chosen})
 
     def _train(self, folder: Path, labels: str, config: Config) -> Run:
         dataset, began = self.data.for_run(config), (folder / "config.json").is_file()
@@ -263,3 +278,9 @@ class Comparison:
         about = json.dumps([config.to_json(), labels, self.plan.hide_seed, self.test, self.metrics], sort_keys=True)
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
         return self.out / kind / f"{name[:80]}-{config.seed}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+
+
+def _seconds(folder: Path) -> float:
+    """Of training and validation, however often the run was stopped on the way."""
+    history = RunFolder(folder).read_history()
+    return float(sum(record["seconds"] + record.get("val_seconds", 0.0) for record in history))

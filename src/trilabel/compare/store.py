@@ -67,14 +67,19 @@ def take_folder(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> None:
     if file.is_file():
         if json.loads(file.read_text(encoding="utf-8")) != json.loads(json.dumps(about)):
             raise TrilabelError(f"{out}: compares other data already ({file}); choose another --out")
-    elif out.is_dir() and any(not each.name.startswith(".") for each in out.iterdir()):
+    elif out.is_file():
+        raise TrilabelError(f"{out}: this is a file; a comparison needs a folder")
+    elif out.is_dir() and any(each.name != _DATA and not each.name.startswith(".") for each in out.iterdir()):
         raise TrilabelError(f"{out}: this folder holds something else; choose another --out")
     write_text(file, json.dumps(about, ensure_ascii=False))
 
 
 def _fingerprint(dataset: Dataset) -> str:
     """Changes with any label, image id or split: finished cells are of the data as it was."""
-    found, csr = hashlib.sha256("\n".join(dataset.ids).encode()), dataset.labels.csr
-    for part in (csr.indptr, csr.indices, csr.data, *(dataset.splits[name] for name in sorted(dataset.splits))):
+    csr, found = dataset.labels.csr, hashlib.sha256(json.dumps(list(dataset.ids)).encode())
+    parts = {"indptr": csr.indptr, "indices": csr.indices, "data": csr.data}
+    parts |= {f"split {name}": dataset.splits[name] for name in sorted(dataset.splits)}
+    for name, part in parts.items():  # with lengths, or images could go from one split to the next unseen
+        found.update(json.dumps([name, len(part)]).encode())
         found.update(np.ascontiguousarray(part, np.int64).tobytes())
     return found.hexdigest()

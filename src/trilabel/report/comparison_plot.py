@@ -66,11 +66,13 @@ def lines(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> F
     for number, one in enumerate(ranked):
         colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
         points = sorted(one.ours, key=lambda mark: order.index(mark.setting))
-        x = [settings[mark.setting].share for mark in points]
         style = _STYLES[number // len(COLOURS) % len(_STYLES)]
-        spread = [math.nan if mark.deviation is None else mark.deviation for mark in points]
         looks: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style, "label": label(one.name)}
-        axes.errorbar(x, [mark.value for mark in points], spread, markersize=4.5, capsize=2.5, elinewidth=1, **looks)
+        for joined in _of_one_kind(points, settings):
+            x = [settings[mark.setting].share for mark in joined]
+            spread = [math.nan if mark.deviation is None else mark.deviation for mark in joined]
+            values = [mark.value for mark in joined]
+            axes.errorbar(x, values, spread, markersize=4.5, capsize=2.5, elinewidth=1, **looks)
         handles.append(Line2D([], [], markersize=4.5, **looks))
         for mark in one.published:
             axes.plot(settings[mark.setting].share, mark.value, marker, color=colour, fillstyle="none", markersize=8)
@@ -78,6 +80,17 @@ def lines(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> F
     _tidy(axes, unit)
     figure.legend(handles=handles + _key(series), loc="outside right center", frameon=False, fontsize=8)
     return figure
+
+
+def _of_one_kind(marks: Sequence[Mark], settings: Sequence[Setting]) -> list[list[Mark]]:
+    """Marks that a line may join: settings of one name that differ by a number; "all" is the end of the first."""
+    kinds: dict[str, list[Mark]] = {}
+    for mark in marks:
+        kinds.setdefault(settings[mark.setting].name.partition("=")[0], []).append(mark)
+    if len(kinds) > 1 and "all" in kinds:
+        whole = kinds.pop("all")
+        kinds[next(iter(kinds))] += whole
+    return list(kinds.values())
 
 
 def dots(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> Figure:
