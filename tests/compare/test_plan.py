@@ -4,19 +4,21 @@ import itertools
 import math
 import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trilabel.compare import ALL, Plan, Row, read_plan, row_of, with_grids
+from trilabel.compare.checks import _check_names
 from trilabel.compare.grids import published_grid
 from trilabel.compare.plan import PARTS, changed
 from trilabel.config import Config, settings_of
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.models import HEADS
-from trilabel.recipes import RECIPES, resolve
+from trilabel.recipes import RECIPES, fine_tune, resolve
 
 BASE = Config(method="known-only", epochs=2, lr=3e-3, image_size=32, workers=0)
 quick = settings(max_examples=60, deadline=None)
@@ -336,3 +338,15 @@ def test_published_grids_by_row():
     assert found[2].grid == {} == published_grid("no such recipe")
     assert published_grid("kim2022-ll-r-absolute")["settings.start"] == (1.0, 1.5, 2.0)
     assert published_grid("kim2022-openimages-ll-r") == {"settings.delta": (0.005, 0.01)}
+
+
+PLANS = sorted((Path(__file__).parents[2] / "benchmarks" / "plans").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
+def test_the_plans_behind_our_results_can_be_read(file):
+    plan = read_plan(file, fine_tune())
+    for row in plan.rows:
+        for tried in ({}, *plan.trials(row)):
+            _check_names(changed(row.config, tried, row.name), row.name)
+    assert PLANS and list(plan.cells())
