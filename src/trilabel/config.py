@@ -15,6 +15,8 @@ _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
 )
+# The parts of a run that have settings of their own, and where a Config keeps them.
+SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
 

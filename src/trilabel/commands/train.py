@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from trilabel.commands.common import Source, UsageError, absolute, from_anywhere, name_and_value, read_source
-from trilabel.config import Config
+from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
 from trilabel.show import percent, print_json, print_metrics, print_table
@@ -51,15 +51,6 @@ class Demo:
         print("hidden found: of H hidden presents, the share among the H hidden training labels scored highest")
         print(f"\nplot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
         return print(f"try next: trilabel evaluate {cells[0].run} scenes")
-
-
-# The parts of a run that have settings of their own, and where a Config keeps them.
-PARTS = {
-    "method": "settings",
-    "head": "head_settings",
-    "graph": "graph_settings",
-    "relabel": "relabel_settings",
-}
 
 
 FILE_SETTINGS = ("vectors", "graph", "side", "runs")  # may name files
@@ -136,18 +127,18 @@ class Train(Config, Source):
     def _settings(self) -> dict[str, dict[str, Any]]:
         """The settings of each part: those of the recipe, where the part is the recipe's, and over them those given."""
         began, found = resolve(self.recipe), dict[str, dict[str, Any]]()
-        for part, field_name in PARTS.items():
+        for part, field_name in SETTINGS_OF.items():
             same = getattr(self, part) == getattr(began, part)
             found[field_name] = dict(getattr(self, field_name)) if same else {}
         for text in self.set:
             name, value = name_and_value("--set", text)
             part, dot, own = name.partition(".")
-            if dot and PARTS.get(part, "settings") == "settings":
+            if dot and SETTINGS_OF.get(part, "settings") == "settings":
                 raise UsageError(f"--set {text}: settings of other parts begin with head., graph. or relabel.")
             setting = own if dot else name
             if setting in FILE_SETTINGS:
                 value = ",".join(absolute(item) or "" for item in value.split(","))
-            found[PARTS[part] if dot else "settings"][setting] = value
+            found[SETTINGS_OF[part] if dot else "settings"][setting] = value
         return found
 
     def _resumed(self, began: Config) -> Config:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from trilabel.config import Config
+from trilabel.config import SETTINGS_OF, Config
 from trilabel.recipes import resolve
 
-_PREFIX = {"settings": "", "head_settings": "head.", "graph_settings": "graph.", "relabel_settings": "relabel."}
+_PREFIX = {settings: "" if part == "method" else f"{part}." for part, settings in SETTINGS_OF.items()}  # of --set
 _STARTS = ("fine-tune", "small")  # they name no method, so no setting of one has to be taken back
 
 

@@ -10,17 +10,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from trilabel.compare.grids import Grid, published_grid
-from trilabel.config import Config, read_as
+from trilabel.config import SETTINGS_OF, Config, read_as
 from trilabel.errors import TrilabelError, no_such
 from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
 # What makes a method what it is; the rest of a recipe is how it is trained.
-PARTS = (
-    *("method", "settings", "head", "head_settings", "graph", "graph_settings"),
-    *("relabel", "relabel_settings", "augment", "plan", "linear_epochs"),
-)
-_SETTINGS = {"settings": "method", "head_settings": "head", "graph_settings": "graph", "relabel_settings": "relabel"}
+PARTS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "plan", "linear_epochs")
 _PUBLISHED = "published"
 _FIELDS = {f.name: f for f in fields(Config)}
 _KINDS = get_type_hints(Config)
@@ -88,20 +84,20 @@ def changed(config: Config, values: Mapping[str, Any], where: str) -> Config:
     Settings stay as long as their part does: another method starts from none, as another head does.
     """
     new: dict[str, Any] = {}
-    for settings, part in _SETTINGS.items():
+    for part, settings in SETTINGS_OF.items():
         if values.get(part, getattr(config, part)) != getattr(config, part):
             new[settings] = {}
     for name, value in values.items():
         field_name, dot, own = name.partition(".")
         if field_name not in _FIELDS:
             raise TrilabelError(f"{where}: {no_such('setting of a run', field_name, _FIELDS)}")
-        if field_name in _SETTINGS:
+        if field_name in SETTINGS_OF.values():
             given = {own: value} if dot else value
             if not isinstance(given, Mapping):
                 raise TrilabelError(f"{where}: {field_name} is a table of names and values, not {value!r}")
             new[field_name] = {**new.get(field_name, getattr(config, field_name)), **given}
         elif dot:
-            raise TrilabelError(f"{where}: {name}: only {', '.join(_SETTINGS)} have names behind a dot")
+            raise TrilabelError(f"{where}: {name}: only {', '.join(SETTINGS_OF.values())} have names behind a dot")
         else:
             new[field_name] = _read(field_name, value, f"{where}: {field_name}")
     try:

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from trilabel.compare.plan import Plan
+from trilabel.config import SETTINGS_OF
 from trilabel.errors import no_such
 from trilabel.published import figures
 from trilabel.recipes import resolve
 from trilabel.report.comparison import Reference
-
-_PARTS = ("method", "head", "graph", "relabel", "plan")
-_SETTINGS = ("settings", "head_settings", "graph_settings", "relabel_settings")
 
 
 def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> list[Reference]:
@@ -26,8 +24,8 @@ def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> 
     for row in plan.rows:
         for figure in wanted:
             theirs = resolve(figure.recipe)
-            same = all(getattr(theirs, part) == getattr(row.config, part) for part in _PARTS)
-            equal = all(getattr(theirs, part) == getattr(row.config, part) for part in _SETTINGS)
+            same = all(getattr(theirs, part) == getattr(row.config, part) for part in (*SETTINGS_OF, "plan"))
+            equal = all(getattr(theirs, part) == getattr(row.config, part) for part in SETTINGS_OF.values())
             if same and (equal or figure.recipe == row.recipe) and figure.labels in plan.labels_of(row):
                 source = f"{figure.source}, {figure.data}"
                 note = "" if equal else "with its own settings of the method"
