@@ -492,6 +492,7 @@ def test_what_is_written(small_scenes, base, tmp_path):
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "cells.csv", "table.csv", "table.md", "table.tex", "plot.png", "data.json", "cells", "search",
     }  # fmt: skip
+    assert (tmp_path / "out" / "table.md").read_text().startswith("# Methods compared on DATA\n")
     with (tmp_path / "out" / "cells.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [float(line["test mAP"]) for line in lines] == pytest.approx([cell.metrics["mAP"] for cell in cells])

@@ -149,7 +149,8 @@ class Comparison:
 
     def write(self, draw: bool = False) -> None:
         """Tables of what there is; `draw`: the plot too."""
-        comparison.write(self.out, self.cells, self.references, self.metrics, notes=self.notes(), draw=draw)
+        title = f"Methods compared on {Path(self.source['data']).name}"
+        comparison.write(self.out, self.cells, self.references, self.metrics, title, self.notes(), draw)
 
     def notes(self) -> list[str]:
         """What a reader of the tables must know of how they came about."""
