@@ -19,6 +19,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(READY)
 	missed=0; for script in benchmarks/bench_*.py; do $(BIN)/python $$script || missed=1; done; exit $$missed

@@ -18,9 +18,9 @@ import torch
 
 from trilabel import losses
 from trilabel.models import create_model
-from trilabel.models.gnn import GnnSettings, LabelGnn
-from trilabel.optimise import create_optimiser
+from trilabel.models.label_gnn import GnnSettings, LabelGnn
 from trilabel.recipes import fine_tune
+from trilabel.training.optim import create_optimizer
 
 CLASSES, SIZE, BATCH, ALLOWED = 80, 448, 16, 0.05
 LARGE: tuple[tuple[int, int | None], ...] = ((600, None), (5_000, 64))
@@ -32,7 +32,7 @@ def network_step() -> Callable[[], None]:
     """A training step of the network alone."""
     layout = torch.channels_last if ON_GPU else torch.contiguous_format
     model = create_model("resnet50", "gap", CLASSES, None, SIZE).to(DEVICE, memory_format=layout)
-    optimiser = create_optimiser(fine_tune(), [(list(model.parameters()), 1.0)], 1e-5)
+    optimizer = create_optimizer(fine_tune(), [(list(model.parameters()), 1.0)], 1e-5)
     images = torch.randn(BATCH, 3, SIZE, SIZE, device=DEVICE).contiguous(memory_format=layout)
     labels = torch.randint(-1, 2, (BATCH, CLASSES), device=DEVICE, dtype=torch.int8)
 
@@ -40,8 +40,8 @@ def network_step() -> Callable[[], None]:
         with torch.autocast("cuda", torch.bfloat16, enabled=ON_GPU):
             loss = losses.bce(model(images).logits, labels)
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
 
     return step
 

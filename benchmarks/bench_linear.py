@@ -18,15 +18,14 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 
-from trilabel import simulate
 from trilabel.config import Config
-from trilabel.console import muted
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource
-from trilabel.engine import Training, prepare_torch
-from trilabel.labels import Labels
-from trilabel.models.heads import GapHead
-from trilabel.run_folder import RunFolder
+from trilabel.labels import Labels, simulate
+from trilabel.log import quiet
+from trilabel.models.heads.basic import GapHead
+from trilabel.training.loop import Training, prepare_torch
+from trilabel.training.run_folder import RunFolder
 
 IMAGES, FEATURES, CLASSES, EPOCHS, BATCH, ALLOWED = 5_000, 2_048, 20, 25, 16, 10.0
 
@@ -82,10 +81,10 @@ def main() -> int:
     print(f"{IMAGES:,} × {FEATURES:,} features, {CLASSES} classes, batch {BATCH}, {EPOCHS} epochs, 2 threads")
     for name, (method, settings) in LOSSES.items():
         config = Config(
-            method=method, settings=settings, plan="linear", epochs=EPOCHS, batch_size=BATCH, optimiser="adam",
+            method=method, settings=settings, stages="linear", epochs=EPOCHS, batch_size=BATCH, optimizer="adam",
             lr=1e-3, val="none", image_size=16, device="cpu",
         )  # fmt: skip
-        with tempfile.TemporaryDirectory() as folder, muted():
+        with tempfile.TemporaryDirectory() as folder, quiet():
             fabric = Fabric(accelerator="cpu", devices=1)
             seconds = fabric.launch(partial(run, dataset, config, features, Path(folder)))
         slowest = max(slowest, seconds)

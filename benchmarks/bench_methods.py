@@ -20,8 +20,8 @@ from torch import nn
 from trilabel.labels import Labels
 from trilabel.methods import Batch, create_method
 from trilabel.models import create_model
-from trilabel.optimise import create_optimiser
 from trilabel.recipes import fine_tune
+from trilabel.training.optim import create_optimizer
 
 IMAGES, CLASSES, SIZE, BATCH, ALLOWED = 5_000, 20, 224, 16, 1.1
 
@@ -59,7 +59,7 @@ class Stepper:
             self.model = self.model.to(memory_format=torch.channels_last)
         self.method = create_method(method, settings, labels, features=2048).to(device)
         groups = [(list(self.model.parameters()), 1.0), *self.method.parameter_groups()]
-        self.optimiser = create_optimiser(fine_tune(), groups, 1e-5)
+        self.optimizer = create_optimizer(fine_tune(), groups, 1e-5)
         self.labels = labels
         self.draw = np.random.default_rng(0)
         images = torch.randn(BATCH, 3, SIZE, SIZE, device=device)
@@ -75,8 +75,8 @@ class Stepper:
             with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu):
                 loss = self.method.step(self.model, batch)["loss"]
             loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            self.optimiser.zero_grad()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
         if self.on_gpu:
             torch.cuda.synchronize()
         return (time.perf_counter() - begun) / steps

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import orthogonal_mp
 
-from trilabel.omp import joint_omp
+from trilabel.methods.imcl.omp import joint_omp
 
 IMAGES, FEATURES, CLUSTERS, K, ROUNDS = 256, 2_048, 16, 5, 5
 TIMES_FASTER, EQUAL_TO = 20, 1e-4

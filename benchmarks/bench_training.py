@@ -4,7 +4,7 @@
 
 ResNet-50, 20 classes, Adam. Three things in one process, one after the other:
 
-- bare: forward, BCE, backward and optimiser step on one batch of synthetic images that lies on the device, in bf16 and
+- bare: forward, BCE, backward and optimizer step on one batch of synthetic images that lies on the device, in bf16 and
   channels-last; launched kernel by kernel, and recorded as one CUDA graph (the faster of the two counts);
 - trilabel: `trilabel.train` as a user calls it with the recipe `fine-tune`, by the seconds that its log gives an epoch;
 - plain: batch 16 in float32, each of 2,000 images decoded, resized and mirrored by 16 worker processes at each epoch.
@@ -31,10 +31,10 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
 import trilabel as tl
-from trilabel import engine
 from trilabel.config import Config
 from trilabel.models import create_model
 from trilabel.recipes import fine_tune
+from trilabel.training import loop as engine
 
 CLASSES, WORKERS, FEW = 20, 16, 2_000
 OF_BARE, OF_PLAIN, FIRST_STEP = 0.95, 2.5, 40.0
@@ -63,7 +63,7 @@ def bare(size: int, batch: int, steps: int) -> dict[str, float]:
     """Images a second of forward, backward and step, launched and as one graph."""
     torch.backends.cudnn.benchmark = True
     model = create_model("resnet50", "gap", CLASSES, None, size).cuda().to(memory_format=torch.channels_last).train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-5, fused=True, capturable=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, fused=True, capturable=True)
     images = torch.randn(batch, 3, size, size, device="cuda").contiguous(memory_format=torch.channels_last)
     targets = (torch.rand(batch, CLASSES, device="cuda") < 0.1).float()
 
@@ -71,8 +71,8 @@ def bare(size: int, batch: int, steps: int) -> dict[str, float]:
         with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
             loss = nn.functional.binary_cross_entropy_with_logits(model(images).logits.float(), targets)
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
 
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
@@ -131,15 +131,15 @@ def plain(paths: list[str], labels: Tensor, size: int) -> float:
     """Images a second of the second epoch."""
     torch.backends.cudnn.benchmark = False
     model = create_model("resnet50", "gap", CLASSES, None, size).cuda().train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-5)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
     loader = DataLoader(Files(paths, labels, size), batch_size=16, shuffle=True, num_workers=WORKERS, drop_last=True)
     for _ in range(2):
         begun = time.perf_counter()
         for images, target in loader:
             loss = nn.functional.binary_cross_entropy_with_logits(model(images.cuda()).logits, target.cuda())
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
             float(loss)  # scripts print it
         torch.cuda.synchronize()
     return len(loader) * 16 / (time.perf_counter() - begun)

@@ -43,13 +43,13 @@ def run_cell(
     """One row, one seed. Scenes, hidden labels and training follow the seed."""
     import torch
 
-    from trilabel import simulate
-    from trilabel.console import muted
+    from trilabel.cli.demo import hidden_presents_found
     from trilabel.data import scenes
-    from trilabel.demo import hidden_presents_found
-    from trilabel.engine import train
-    from trilabel.predict import load
+    from trilabel.inference.predictor import load
+    from trilabel.labels import simulate
+    from trilabel.log import quiet
     from trilabel.recipes import small
+    from trilabel.training.loop import train
 
     torch.set_num_threads(1)
     full = scenes(train=train_images, seed=seed)
@@ -61,7 +61,7 @@ def run_cell(
     if row.needs:
         runs = [str(folder_of(out, other, seed)) for other in row.needs]
         changes |= {"weights": runs[0]} if row.needed_for == "weights" else {"relabel_settings": {"runs": runs}}
-    with muted():
+    with quiet():
         run = train(partial, replace(small(), **changes), folder_of(out, name, seed), overwrite=True)
     model = load(run)
     scored = model.evaluate(full, "test")

@@ -14,9 +14,9 @@ from scenes_grid import Cell, Grid, main
 
 HIDE = "single-positive"
 START = "AN, 12 epochs"
-INIT = {"plan": "linear-then-fine-tune", "linear_epochs": 10, "linear_lr": 4e-3}
+INIT = {"stages": "linear-then-fine-tune", "linear_epochs": 10, "linear_lr": 4e-3}
 AN: dict[str, Any] = {"method": "assume-negative"}
-ALL: dict[str, Any] = {"method": "known-only", "settings": {"normalise": "all"}}
+ALL: dict[str, Any] = {"method": "known-only", "settings": {"normalize": "all"}}
 LL_R = {"method": "large-loss", "settings": {"mode": "reject", "delta": 0.5}}
 LL_CT = {"method": "large-loss", "settings": {"mode": "correct", "delta": 0.3}}
 LL_CP = {"method": "large-loss", "settings": {"mode": "correct-for-good", "delta": 0.1}}

@@ -1,4 +1,4 @@
-"""Methods for presents and absents on the embedded scenes, 10 % of labels known: mean ± deviation over seeds.
+"""Methods for positives and negatives on the embedded scenes, 10 % of labels known: mean ± deviation over seeds.
 
     python benchmarks/scenes_partial.py --out runs/scenes --jobs 12
 
@@ -14,11 +14,11 @@ from scenes_grid import Cell, Grid, main
 
 HIDE = "keep-share=0.1"
 GNN = {"graph": "gnn"}
-BATCH = {"normalise": "batch"}
+BATCH = {"normalize": "batch"}
 
 
-def known(normalise: str = "share", **more: Any) -> dict[str, Any]:
-    return {"method": "known-only", "settings": {"normalise": normalise}, **more}
+def known(normalize: str = "share", **more: Any) -> dict[str, Any]:
+    return {"method": "known-only", "settings": {"normalize": normalize}, **more}
 
 
 def training_itself(head: str = "gap", **settings: Any) -> dict[str, Any]:

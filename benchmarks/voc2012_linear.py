@@ -4,7 +4,7 @@
         --features features.npy --out runs/voc2012-linear
 
 Features are what a ResNet-50 gives for images of 448 pixels in bf16, pooled; they are computed once (half an hour on
-two cores) and kept in a file, where `trilabel train --plan linear` would compute them for each run. Everything else is
+two cores) and kept in a file, where `trilabel train --stages linear` computes them for each run. Everything else is
 `trilabel compare` as it is. Once the features are there, several processes may be started at once: each takes the runs
 that no other is at.
 """
@@ -21,18 +21,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import trilabel as tl
-from trilabel import engine, metrics
+from trilabel import metrics
 from trilabel.compare import Comparison, read_plan, runner
-from trilabel.console import track
+from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource, decode
-from trilabel.data.views import Views
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
+from trilabel.log import track
 from trilabel.models import Backbone, Classifier, create_model
-from trilabel.models.heads import GapHead
+from trilabel.models.heads.basic import GapHead
 from trilabel.recipes import fine_tune
-from trilabel.run_folder import Run, RunFolder
+from trilabel.training import loop as engine
+from trilabel.training.run_folder import Run, RunFolder
 
 SIZE, WIDTH = 448, 2048
 
@@ -48,7 +49,7 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
             for start in track(range(0, len(dataset), 16), "computing features", -(-len(dataset) // 16)):
                 rows = range(start, min(start + 16, len(dataset)))
                 images = views.plain(torch.stack([decode(paths[row], SIZE) for row in rows]))
-                seen = model.summarise(images.contiguous(memory_format=torch.channels_last))
+                seen = model.reduce_features(images.contiguous(memory_format=torch.channels_last))
                 found[rows.start : rows.stop] = seen.float().numpy()
         with replacing(file) as temporary, temporary.open("wb") as whole:
             np.save(whole, found)
@@ -82,9 +83,9 @@ def on_features(features: Tensor) -> None:
     engine.Training._open = open_rows  # type: ignore[method-assign]
     engine.Training._summaries = lambda self, images: images  # type: ignore[method-assign]
     runner.load = Scored  # type: ignore[assignment]
-    import trilabel.run_folder
+    import trilabel.training.run_folder
 
-    trilabel.run_folder.model_of = model_of
+    trilabel.training.run_folder.model_of = model_of
 
 
 class AsItIs:
@@ -111,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     dataset = tl.data.read(asked.voc, difficult="absent")
     on_features(features_of(dataset, asked.weights, asked.features))
     base = replace(fine_tune(), backbone="resnet50-v1", weights=asked.weights, device="cpu", ema=0.0, head_lr_scale=1)
-    base = replace(base, plan="linear", lr_schedule="constant", val="0.2", precision="32", channels_last=False)
+    base = replace(base, stages="linear", lr_schedule="constant", val="0.2", precision="32", channels_last=False)
     for file in asked.plans:
         comparison = Comparison(
             dataset,

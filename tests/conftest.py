@@ -1,5 +1,6 @@
 """Shared by all tests: few threads (two workers share two cores) and a small data set drawn once."""
 
+import logging
 import os
 
 import pytest
@@ -12,6 +13,12 @@ from trilabel.data.dataset import Dataset
 # The same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=default draws new.
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+@pytest.fixture(autouse=True)
+def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """`caplog` sees what the library tells, warnings and the rest."""
+    caplog.set_level(logging.INFO, "trilabel")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,12 +6,13 @@ from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
 
-from trilabel.config import Config, settings_of
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.models import HEADS, check_graph, check_head
 from trilabel.recipes import RECIPES
-from trilabel.relabel import STRATEGIES, check_relabel, relabel_epochs
+from trilabel.settings import settings_of
+from trilabel.training.relabelling import STRATEGIES, check_relabel, relabel_epochs
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -36,19 +37,19 @@ def test_every_recipe_says_where_it_is_from_and_has_a_method_that_takes_its_sett
 PUBLISHED = {
     "durand2019": {
         "backbone": "resnet101", "head": "weldon", "head_settings": {}, "graph": "gnn", "graph_settings": {},
-        "settings": {"normalise": "share"}, "relabel": "uncertainty",
+        "settings": {"normalize": "share"}, "relabel": "uncertainty",
         "relabel_settings": {"threshold": 0.3}, "image_size": 448, "batch_size": 16, "epochs": 20,
-        "optimiser": "sgd", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 10, "lr_step_factor": 0.1,
+        "optimizer": "sgd", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 10, "lr_step_factor": 0.1,
     },
-    "durand2019-bce": {"settings": {"normalise": "all"}, "graph": "none", "relabel": "none"},
-    "durand2019-gnn": {"settings": {"normalise": "share"}, "graph": "gnn", "relabel": "none"},
+    "durand2019-bce": {"settings": {"normalize": "all"}, "graph": "none", "relabel": "none"},
+    "durand2019-gnn": {"settings": {"normalize": "share"}, "graph": "gnn", "relabel": "none"},
     "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {}},
     "durand2019-two-steps": {"graph": "gnn", "relabel": "all", "relabel_settings": {"epochs": [10]}},
     "huynh2020-openimages-imcl": {
         "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5},
-        "optimiser": "rmsprop", "lr": 0.001, "batch_size": 32, "epochs": 1, "plan": "fine-tune", "keep_head": True,
+        "optimizer": "rmsprop", "lr": 0.001, "batch_size": 32, "epochs": 1, "stages": "fine-tune", "keep_head": True,
     },
-    "huynh2020-openimages-imcl-linear": {"plan": "linear"},
+    "huynh2020-openimages-imcl-linear": {"stages": "linear"},
     "huynh2020-cub-imcl": {
         "settings": {"label_weight": 2.0, "feature_weight": 0.5, "neighbours": 5, "graph": "identity"},
         "lr": 0.01, "batch_size": 32, "epochs": 3,
@@ -59,10 +60,10 @@ PUBLISHED = {
     },
     "wang2023": {
         "method": "self-training", "head": "saliency", "head_settings": {}, "settings": {"threshold": 0.6},
-        "backbone": "resnet101", "optimiser": "sgd", "momentum": 0.9, "weight_decay": 0.0001, "batch_size": 32,
+        "backbone": "resnet101", "optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.0001, "batch_size": 32,
     },
-    "wang2023-bn-bce": {"method": "known-only", "head": "gap", "settings": {"normalise": "batch"}},
-    "wang2023-sr": {"method": "known-only", "head": "saliency", "settings": {"normalise": "batch"}},
+    "wang2023-bn-bce": {"method": "known-only", "head": "gap", "settings": {"normalize": "batch"}},
+    "wang2023-sr": {"method": "known-only", "head": "saliency", "settings": {"normalize": "batch"}},
 }  # fmt: skip
 
 
@@ -99,8 +100,8 @@ def test_settings_and_changed_values_come_back_from_json():
 
 
 def test_names_of_another_version_are_refused():
-    with pytest.raises(TrilabelError, match="unknown settings colour, size: written by another version"):
-        Config.from_json({"size": 3, "colour": "red", "epochs": 2})
+    with pytest.raises(TrilabelError, match="unknown settings color, size: written by another version"):
+        Config.from_json({"size": 3, "color": "red", "epochs": 2})
     assert Config.from_json({}) == Config()
 
 
@@ -130,8 +131,8 @@ def test_names_of_another_version_are_refused():
         ("ema", [-0.1, 1, 1.5, float("nan")]),
         ("cache", ["disk", "", None]),
         ("broken", ["ignore"]),
-        ("plan", ["finetune"]),
-        ("optimiser", ["adamW", "lion"]),
+        ("stages", ["finetune"]),
+        ("optimizer", ["adamW", "lion"]),
         ("lr_schedule", ["linear"]),
         ("precision", ["16", 32]),
     ],
@@ -146,8 +147,8 @@ def test_values_that_make_no_sense_are_refused(name, values):
 
 
 def test_choices_are_named_when_one_is_wrong():
-    with pytest.raises(TrilabelError, match="plan is fine-tune, linear, linear-then-fine-tune; not 'finetune'"):
-        Config(plan="finetune")
+    with pytest.raises(TrilabelError, match="stages is fine-tune, linear, linear-then-fine-tune; not 'finetune'"):
+        Config(stages="finetune")
 
 
 def test_the_outermost_sensible_values_are_taken():
@@ -202,7 +203,7 @@ def test_values_that_are_no_text_stay_what_they_are():
         ("count", "2.5", "setting 'count' of method 'm' is a whole number, not '2.5'"),
         ("on", "yes", "setting 'on' of method 'm' is true or false, not 'yes'"),
         ("weight", "heavy", "setting 'weight' of method 'm' is a finite number, not 'heavy'"),
-        ("colour", "1", "method 'm' has no setting 'colour'; it has: share, count, on, kind, weight, limit, name"),
+        ("color", "1", "method 'm' has no setting 'color'; it has: share, count, on, kind, weight, limit, name"),
     ],
 )
 def test_text_that_cannot_be_read_is_refused(name, value, says):
@@ -216,5 +217,5 @@ def test_the_settings_of_every_method_can_be_given_as_text(method):
     kind = METHODS[method].Settings
     text = {each.name: str(each.default) for each in fields(kind)}
     assert settings_of(kind, text, method) == kind()
-    with pytest.raises(TrilabelError, match=f"method '{method}' has no setting 'colour'"):
-        settings_of(kind, {"colour": 1}, method)
+    with pytest.raises(TrilabelError, match=f"method '{method}' has no setting 'color'"):
+        settings_of(kind, {"color": 1}, method)

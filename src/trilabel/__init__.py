@@ -6,29 +6,17 @@ Everything public hangs here and is imported on first use, so that `import trila
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from trilabel.version import __version__
+
 if TYPE_CHECKING:
-    from trilabel import data, losses, metrics, recipes, simulate
+    from trilabel import data, losses, metrics, recipes
     from trilabel.config import Config
-    from trilabel.engine import train
     from trilabel.errors import TrilabelError
-    from trilabel.expected import expected_positives
-    from trilabel.labels import Labels
-    from trilabel.predict import Model, load
-    from trilabel.run_folder import Run
-
-__version__ = "0.1.0"
-
-_MODULES = ("data", "losses", "metrics", "recipes", "simulate")
-_NAMES = {
-    "Config": "config",
-    "Labels": "labels",
-    "Model": "predict",
-    "Run": "run_folder",
-    "TrilabelError": "errors",
-    "expected_positives": "expected",
-    "load": "predict",
-    "train": "engine",
-}
+    from trilabel.inference.predictor import Model, load
+    from trilabel.labels import Labels, simulate
+    from trilabel.labels.expected_positives import expected_positives
+    from trilabel.training.loop import train
+    from trilabel.training.run_folder import Run
 
 __all__ = [
     "Config",
@@ -36,6 +24,7 @@ __all__ = [
     "Model",
     "Run",
     "TrilabelError",
+    "__version__",
     "data",
     "expected_positives",
     "load",
@@ -46,10 +35,28 @@ __all__ = [
     "train",
 ]
 
+_MODULES = {
+    "data": "data",
+    "losses": "losses",
+    "metrics": "metrics",
+    "recipes": "recipes",
+    "simulate": "labels.simulate",
+}
+_NAMES = {
+    "Config": "config",
+    "Labels": "labels",
+    "Model": "inference.predictor",
+    "Run": "training.run_folder",
+    "TrilabelError": "errors",
+    "expected_positives": "labels.expected_positives",
+    "load": "inference.predictor",
+    "train": "training.loop",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"trilabel.{name}")
+        return import_module(f"trilabel.{_MODULES[name]}")
     if name in _NAMES:
         return getattr(import_module(f"trilabel.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'trilabel' has no attribute {name!r}")

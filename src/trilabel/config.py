@@ -4,9 +4,8 @@ Nothing heavy is imported here: the command line reads it to print help.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
@@ -18,11 +17,6 @@ _POSITIVE = (
 # The parts of a run that have settings of their own, and where a Config keeps them.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
-
-
-@dataclass(frozen=True)
-class NoSettings:
-    """For a part that has none."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +64,7 @@ class Config:
     flip: bool = True
     """Mirror half of the training images."""
     augment: Literal["weak", "strong"] = "weak"
-    """weak: mirror and crop. strong: two random changes of colour or shape and an erased rectangle on top; methods that
+    """weak: mirror and crop. strong: two random changes of color or shape and an erased rectangle on top; methods that
     compare two views have both."""
     erase: float = 0.33
     """Largest share of an image that a rectangle erases in a strong view, 0 for none. It hides small objects whole, and
@@ -78,17 +72,17 @@ class Config:
     crop: float = 1.0
     """Random crops keep at least this share of a training image's area; 1 does not crop."""
 
-    plan: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
+    stages: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
     """Train everything, only the head on features computed once, or first the one and then the other."""
     epochs: int = 10
-    """Passes over the training images (of the last stage of the plan)."""
+    """Passes over the training images (of the last stage)."""
     linear_epochs: int = 25
     """Epochs of the linear stage of linear-then-fine-tune."""
     batch_size: int = 32
     """Images a step and process."""
     accumulate: int = 1
     """Batches added up before the weights change."""
-    optimiser: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
+    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
     """rmsprop: with decay 0.9 and ε 1, as Huynh 2020 used it."""
     lr: float = 1e-3
     """Learning rate of the backbone."""
@@ -157,55 +151,3 @@ class Config:
                 f"unknown settings {', '.join(sorted(unknown))}: written by another version of trilabel?"
             )
         return cls(**values)
-
-
-def settings_of(kind: type[Any], values: Mapping[str, Any], name: str, part: str = "method") -> Any:
-    """The settings dataclass of a method (or another part) filled from names and values; a wrong name is an error.
-
-    Values may be text (from a command line): they are read as the type that the field has by default, or as "none"
-    where the field may be.
-    """
-    known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
-    parsed: dict[str, Any] = {}
-    for setting, value in values.items():
-        if setting not in known:
-            others = f"it has: {', '.join(known)}" if known else "it has none at all"
-            near = get_close_matches(setting, known, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; {others}{meant}")
-        what = f"setting {setting!r} of {part} {name!r}"
-        kinds = get_args(hints[setting]) or (hints[setting],)
-        several = next((kind for kind in (hints[setting], *kinds) if get_origin(kind) is tuple), None)
-        if (value is None or str(value).lower() == "none") and type(None) in kinds:
-            parsed[setting] = None
-        elif several is not None:
-            items = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
-            parsed[setting] = tuple(read_as(None, get_args(several)[0], item, what) for item in items if item != "")
-        else:
-            parsed[setting] = read_as(known[setting].default, hints[setting], value, what)
-    return kind(**parsed)
-
-
-def read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
-    """A value that may be text, as the type that the hint and the default say; `what` it is stands in errors."""
-    kinds = get_args(hint) or (hint,)
-    if get_origin(hint) is Literal:
-        if value not in kinds:
-            raise TrilabelError(f"{what} is {', '.join(kinds)}; not {value!r}")
-        return value
-    if value is None and type(None) in kinds:
-        return None
-    if isinstance(default, bool):
-        if str(value).lower() in ("true", "false"):
-            return str(value).lower() == "true"
-        raise TrilabelError(f"{what} is true or false, not {value!r}")
-    if str in kinds:
-        return value
-    whole = int in kinds
-    try:
-        number = float(value)
-        if not math.isfinite(number) or (whole and number != int(number)):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise TrilabelError(f"{what} is a {'whole' if whole else 'finite'} number, not {value!r}") from None
-    return int(number) if whole else number

@@ -13,7 +13,7 @@ class TrilabelError(ValueError):
     """
 
 
-def no_such(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
+def unknown_name_error(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
     """That there is no head (method, …) of this name, which there are, and which was perhaps meant."""
     known = list(names)
     near = get_close_matches(name, known, 1)

@@ -14,15 +14,15 @@ import pytest
 from PIL import Image
 
 import trilabel as tl
-from trilabel import simulate
 from trilabel.compare import Comparison, Plan, Row, row_of, runner
+from trilabel.compare.published import figures
 from trilabel.compare.references import references
-from trilabel.compare.store import take_folder, taken
+from trilabel.compare.store import open_comparison, taken
 from trilabel.data import images
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
-from trilabel.published import figures
+from trilabel.labels import Labels, simulate
+from trilabel.training import loop
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_pointing_game(small_scenes, base, tmp_path):
 
 
 def test_the_commands_of_a_cell_make_it_again(base, tmp_path, monkeypatch, capsys):
-    from trilabel.cli import parse
+    from trilabel.cli.main import parse
     from trilabel.data import scenes
 
     few = scenes(train=48, val=24, test=24, size=32)
@@ -185,7 +185,7 @@ import torch
 from trilabel.compare import Comparison, Plan, Row
 from trilabel.config import Config
 from trilabel.data.scenes import scenes
-from trilabel.engine import Training
+from trilabel.training.loop import Training
 
 torch.set_num_threads(1)
 closed = Training.close_epoch
@@ -209,13 +209,13 @@ def test_a_cell_that_was_killed_goes_on_inside(small_scenes, base, tmp_path, mon
     plan = Plan((Row("a", replace(base, epochs=3)),))
     whole = Comparison(small_scenes, plan, tmp_path / "whole").run()
     epochs = []
-    run_epoch = tl.engine.Training.run_epoch
+    run_epoch = loop.Training.run_epoch
 
     def counted(self, *arguments):
         epochs.append(self.state.progress.epoch)
         run_epoch(self, *arguments)
 
-    monkeypatch.setattr(tl.engine.Training, "run_epoch", counted)
+    monkeypatch.setattr(loop.Training, "run_epoch", counted)
     cells = Comparison(small_scenes, plan, tmp_path / "killed").run()
     assert epochs == [2, 3]
     assert without_time(cells) == without_time(whole)
@@ -247,7 +247,7 @@ def test_what_another_process_is_at_is_left_to_it(small_scenes, base, tmp_path, 
     monkeypatch.setattr(runner, "_SECONDS_TO_WAIT", 0.01)
     plan = Plan((Row("a", base), Row("b", replace(base, method="role"))))
     compared = Comparison(small_scenes, plan, tmp_path)
-    take_folder(tmp_path, small_scenes, compared.source)
+    open_comparison(tmp_path, small_scenes, compared.source)
     with taken(compared._folder("cells", plan.rows[0], "all", base)) as mine:
         assert mine
         with pytest.raises(KeyboardInterrupt):
@@ -303,7 +303,7 @@ def test_validation_does_have_a_say(small_scenes, base, tmp_path):
     assert chosen == [{"lr": 1e-2}, {"lr": 1e-6}]
 
 
-def test_search_points_that_fail_are_passed_over(small_scenes, base, tmp_path, capsys):
+def test_search_points_that_fail_are_passed_over(small_scenes, base, tmp_path, caplog):
     grid = {"lr": (1e30, 1e-3)}
     wrong = {"lr": (1e30, 1e29)}
     plan = Plan((Row("a", base, grid=grid), Row("b", base, grid=wrong), Row("c", base)), seeds=(0, 1))
@@ -315,7 +315,7 @@ def test_search_points_that_fail_are_passed_over(small_scenes, base, tmp_path, c
     (row, labels, why), *others = compared.failures()
     assert (row, labels) == ("b", "all") and not others
     assert "every run of its search failed" in why and "not finite" in why
-    warned = capsys.readouterr().err
+    warned = caplog.text
     assert warned.count("{'lr': 1e+30}: ") == 2 and "b, all, seed 1: every run" in warned
     assert "b, all failed: every run" in (tmp_path / "table.md").read_text()
 
@@ -337,15 +337,15 @@ def test_a_search_that_failed_is_made_again(small_scenes, base, tmp_path):
 
 
 def test_a_grid_without_a_choice_is_what_is_trained(small_scenes, base, tmp_path, trained):
-    plan = Plan((Row("a", base, grid={"lr": (1e-4,), "settings.normalise": ("all",)}),))
+    plan = Plan((Row("a", base, grid={"lr": (1e-4,), "settings.normalize": ("all",)}),))
     (cell,) = Comparison(small_scenes, plan, tmp_path / "compared").run()
-    assert kinds(trained) == ["cells"] and cell.chosen == {"lr": 1e-4, "settings.normalise": "all"}
-    run = tl.train(small_scenes, replace(base, lr=1e-4, settings={"normalise": "all"}), tmp_path / "run")
+    assert kinds(trained) == ["cells"] and cell.chosen == {"lr": 1e-4, "settings.normalize": "all"}
+    run = tl.train(small_scenes, replace(base, lr=1e-4, settings={"normalize": "all"}), tmp_path / "run")
     assert cell.validation == run.metrics["mAP"]
 
 
 def test_equals_are_decided_by_the_plan(small_scenes, base, tmp_path):
-    plan = Plan((Row("a", base, grid={"momentum": (0.5, 0.1, 0.9)}),))  # which this optimiser does not have
+    plan = Plan((Row("a", base, grid={"momentum": (0.5, 0.1, 0.9)}),))  # which this optimizer does not have
     assert Comparison(small_scenes, plan, tmp_path).run()[0].chosen == {"momentum": 0.5}
 
 
@@ -360,7 +360,7 @@ def test_searching_in_one_label_setting_for_all(small_scenes, base, tmp_path, tr
 # ---- what cannot be done
 
 
-def test_a_row_that_cannot_learn_from_such_labels_is_reported(small_scenes, base, tmp_path, capsys):
+def test_a_row_that_cannot_learn_from_such_labels_is_reported(small_scenes, base, tmp_path, caplog):
     rows = (Row("a", base), Row("b", replace(base, method="assume-negative")))
     compared = Comparison(small_scenes, Plan(rows, ("single-positive", "keep-share=0.5"), seeds=(0, 1)), tmp_path)
     places = [(cell.row, cell.labels, cell.seed) for cell in compared.run()]
@@ -368,7 +368,7 @@ def test_a_row_that_cannot_learn_from_such_labels_is_reported(small_scenes, base
     assert places == [(row, labels, seed) for row in "ab" for labels in settings for seed in (0, 1)][2:]
     assert set(compared.failed) == {("a", "single-positive", 0), ("a", "single-positive", 1)}
     assert len(compared.failures()) == 1
-    assert capsys.readouterr().err.count("warning: a, single-positive, seed") == 2
+    assert caplog.text.count("a, single-positive, seed") == 2
     assert "a, single-positive failed: " in (tmp_path / "table.md").read_text()
 
 
@@ -609,7 +609,7 @@ def test_what_a_run_would_refuse_by_name_is_refused_before(small_scenes, base, t
 
 def test_no_published_figure_of_another_head_or_plan(base):
     rows = [row_of("kim2022-ll-r", base, "as it is")]
-    for name, changes in (("head", {"head": "saliency"}), ("plan", {"plan": "linear"}), ("graph", {"graph": "gnn"})):
+    for name, changes in (("head", {"head": "saliency"}), ("plan", {"stages": "linear"}), ("graph", {"graph": "gnn"})):
         rows.append(replace(rows[0], name=name, config=replace(rows[0].config, **changes)))
     settings = {"mode": "reject", "delta": 0.4}
     rows.append(replace(rows[0], name="settings", config=replace(rows[0].config, settings=settings)))

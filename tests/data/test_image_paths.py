@@ -20,7 +20,7 @@ from trilabel.data.image_paths import (
     split_name,
 )
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 
 def grow(root: Path, *files: str) -> Path:

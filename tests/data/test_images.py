@@ -13,7 +13,7 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 from trilabel.data import images as module
-from trilabel.data.images import choose_cache, decode, in_order, looks_wrong, open_images, resized
+from trilabel.data.images import check_image, choose_cache, decode, in_order, open_images, resized
 from trilabel.errors import TrilabelError
 
 CPU = torch.device("cpu")
@@ -43,7 +43,7 @@ def as_array(image):
 
 
 def distance(image, array):
-    """Mean difference in grey levels: an image and its mirror image are 25 and more apart."""
+    """Mean difference in gray levels: an image and its mirror image are 25 and more apart."""
     return np.abs(as_array(image).astype(int) - array.astype(int)).mean()
 
 
@@ -90,17 +90,17 @@ def test_a_large_jpeg_decoded_at_a_smaller_scale_is_the_same_picture(tmp_path):
 
 
 def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
-    grey = pixels()[:, :, 0]
-    thrice = np.stack([grey] * 3, 2)
+    gray = pixels()[:, :, 0]
+    thrice = np.stack([gray] * 3, 2)
     few = np.array([[10, 20, 30], [200, 100, 50], [0, 255, 0]], np.uint8)
     index = (np.arange(SIZE * SIZE).reshape(SIZE, SIZE) // 5 % 3).astype(np.uint8)
     palette = Image.frombytes("P", (SIZE, SIZE), index.tobytes())
     palette.putpalette(few.tobytes())
-    alpha = Image.fromarray(np.dstack([pixels(), grey]))
+    alpha = Image.fromarray(np.dstack([pixels(), gray]))
     cases = [
-        (encoded(Image.fromarray(grey), "PNG"), thrice),
-        (encoded(Image.fromarray(grey).convert("LA"), "PNG"), thrice),
-        (encoded(Image.fromarray(grey > 99), "PNG"), np.where(thrice > 99, 255, 0)),
+        (encoded(Image.fromarray(gray), "PNG"), thrice),
+        (encoded(Image.fromarray(gray).convert("LA"), "PNG"), thrice),
+        (encoded(Image.fromarray(gray > 99), "PNG"), np.where(thrice > 99, 255, 0)),
         (encoded(palette, "PNG"), few[index]),
         (encoded(palette, "GIF"), few[index]),
         (encoded(palette, "PNG", transparency=1), few[index]),
@@ -114,18 +114,18 @@ def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
 
 
 def test_16_bit_and_float_greys_are_not_clipped_to_white(tmp_path):
-    grey = pixels()[:, :, 0]
-    assert grey.max() == 200
-    wide = Image.fromarray(grey.astype(np.uint16) * 257)
+    gray = pixels()[:, :, 0]
+    assert gray.max() == 200
+    wide = Image.fromarray(gray.astype(np.uint16) * 257)
     for image, kind in (
         (wide, "PNG"),
         (wide, "TIFF"),
-        (Image.fromarray(grey.astype(np.int32) * 257), "TIFF"),
-        (Image.fromarray(grey.astype(np.float32)), "TIFF"),
-        (Image.fromarray(grey.astype(np.float32) * 257), "TIFF"),
+        (Image.fromarray(gray.astype(np.int32) * 257), "TIFF"),
+        (Image.fromarray(gray.astype(np.float32)), "TIFF"),
+        (Image.fromarray(gray.astype(np.float32) * 257), "TIFF"),
     ):
         got = decode(written(tmp_path, encoded(image, kind)), SIZE)
-        assert distance(got, np.stack([grey] * 3, 2)) <= 1
+        assert distance(got, np.stack([gray] * 3, 2)) <= 1
     assert decode(written(tmp_path, encoded(Image.fromarray(np.zeros((9, 9), np.uint16)), "PNG")), SIZE).max() == 0
 
 
@@ -176,13 +176,13 @@ def test_an_image_of_one_pixel(tmp_path):
 
 def test_missing_empty_folder_and_text_are_refused(tmp_path):
     assert "no such image" in refused(str(tmp_path / "missing.jpg"))
-    assert "no such image" in looks_wrong(str(tmp_path / "missing.jpg"))
+    assert "no such image" in check_image(str(tmp_path / "missing.jpg"))
     empty = written(tmp_path, b"", "empty.jpg")
-    assert "broken image" in refused(empty) and "empty file" in looks_wrong(empty)
-    assert "broken image" in refused(str(tmp_path)) and "cannot be read" in looks_wrong(str(tmp_path))
+    assert "broken image" in refused(empty) and "empty file" in check_image(empty)
+    assert "broken image" in refused(str(tmp_path)) and "cannot be read" in check_image(str(tmp_path))
     text = written(tmp_path, b"this is no image\n" * 9, "text.jpg")
-    assert "broken image" in refused(text) and looks_wrong(text) is None
-    assert "broken image" in refused("nul\0.jpg") and "cannot be read" in looks_wrong("nul\0.jpg")
+    assert "broken image" in refused(text) and check_image(text) is None
+    assert "broken image" in refused("nul\0.jpg") and "cannot be read" in check_image("nul\0.jpg")
     for data in (b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"RIFF\xff\0\0\0WEBPVP8 ", b"\xff\xd8\xff\xd9", b"\0"):
         assert "broken image" in refused(written(tmp_path, data))
 
@@ -193,12 +193,12 @@ def test_a_file_cut_anywhere_is_refused_and_found_without_decoding_all(tmp_path,
     for cut in sorted({*range(1, 40, 3), *np.linspace(1, len(whole) - 24, 60).astype(int)}):
         path = written(tmp_path, whole[:cut])
         refused(path)
-        wrong = looks_wrong(path)
+        wrong = check_image(path)
         if cut > 8:  # the first bytes say what it would have been
             assert wrong is not None and wrong.startswith(f"{path}: broken image"), cut
     for cut in range(len(whole) - 24, len(whole)):  # the end mark may be missing behind a whole picture
         path = written(tmp_path, whole[:cut])
-        if looks_wrong(path) is None:
+        if check_image(path) is None:
             assert torch.equal(decode(path, SIZE), decode(written(tmp_path, whole, "whole"), SIZE))
         else:
             refused(path)
@@ -206,14 +206,14 @@ def test_a_file_cut_anywhere_is_refused_and_found_without_decoding_all(tmp_path,
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_whole_file_raises_no_alarm(tmp_path, kind):
-    assert looks_wrong(written(tmp_path, WHOLE[kind])) is None
+    assert check_image(written(tmp_path, WHOLE[kind])) is None
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "progressive jpeg", "cmyk jpeg", "png"])
 @pytest.mark.parametrize("more", [1, 62, 63, 64, 65, 5000, 300_000])
 def test_what_stands_behind_a_whole_image_does_not_matter(tmp_path, kind, more):
     path = written(tmp_path, WHOLE[kind] + np.random.default_rng(more).bytes(more))
-    assert looks_wrong(path) is None
+    assert check_image(path) is None
     assert torch.equal(decode(path, SIZE), decode(written(tmp_path, WHOLE[kind], "whole"), SIZE))
 
 
@@ -221,9 +221,9 @@ def test_looking_decodes_only_where_there_is_doubt(tmp_path, monkeypatch):
     decoded = []
     monkeypatch.setattr(module, "decode", lambda path, size: decoded.append(path))
     for name, data in WHOLE.items():
-        looks_wrong(written(tmp_path, data, name))
+        check_image(written(tmp_path, data, name))
     assert not decoded
-    looks_wrong(written(tmp_path, WHOLE["jpeg"][:-50], "cut"))
+    check_image(written(tmp_path, WHOLE["jpeg"][:-50], "cut"))
     assert len(decoded) == 1
 
 
@@ -239,7 +239,7 @@ def test_damaged_bytes_give_an_image_or_one_kind_of_error(tmp_path_factory, kind
     path = written(tmp_path_factory.mktemp("damaged"), bytes(data))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wrong = looks_wrong(path)
+        wrong = check_image(path)
         assert wrong is None or wrong.startswith(f"{path}: ")
         try:
             assert decode(path, 8).shape == (3, 8, 8)
@@ -270,7 +270,7 @@ def with_broken(files, tmp_path):
     whole[len(whole) // 2] ^= 0xFF
     paths[4] = written(tmp_path, bytes(whole), "damaged.png")
     paths[7] = str(tmp_path / "missing.jpg")
-    assert looks_wrong(paths[4]) is None
+    assert check_image(paths[4]) is None
     return paths
 
 

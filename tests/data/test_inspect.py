@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.oracles.expected import counts_of_full
-from trilabel.data.dataset import Boxes, Dataset
+from tests.oracles.expected_positives import counts_of_full
+from trilabel.cli.render import print_inspection
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.inspect import advice, inspect, often_together
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.show import print_inspection
 
 quick = settings(max_examples=50, deadline=None)
 dense_labels = hnp.arrays(
@@ -35,7 +36,7 @@ def test_numbers_are_those_of_the_dense_array(dense):
     assert (found["images"], found["classes"]) == dense.shape
     assert found["known"] == np.count_nonzero(dense)
     assert found["known_share"] == pytest.approx(np.count_nonzero(dense) / dense.size if dense.size else 0)
-    assert (found["presents"], found["absents"]) == (present.sum(), absent.sum())
+    assert (found["positives"], found["negatives"]) == (present.sum(), absent.sum())
     assert found["per_class"] == [
         {
             "class": name,
@@ -83,7 +84,7 @@ def test_a_split_alone():
     dense = np.array([[1, -1], [1, 1], [0, 0], [-1, 0]], np.int8)
     data = of(dense, {"train": np.array([0, 2]), "test": np.array([3])}, notes=("empty cells are unknown",))
     found = inspect(data, "train")
-    assert (found["images"], found["presents"], found["absents"]) == (2, 1, 1)
+    assert (found["images"], found["positives"], found["negatives"]) == (2, 1, 1)
     assert found["images_without_known_label"] == 1 and found["splits"] == {"train": 2, "test": 1}
     assert found["notes"] == ["empty cells are unknown"] and found["boxes"] == 0
     assert inspect(data)["images"] == 4
@@ -104,10 +105,10 @@ def test_presents_per_image_are_printed_with_their_interval(capsys):
     assert 0.3 < expected["low"] < 0.9 < expected["high"] < 1.5
     print_inspection(found)
     interval = f"{expected['low']:.2f}–{expected['high']:.2f}"
-    said = f"presents per image: 0.90 (90 % interval {interval}, from 10 fully labelled images)"
+    said = f"positives per image: 0.90 (90 % interval {interval}, from 10 fully labelled images)"
     assert said in capsys.readouterr().out.splitlines()
     print_inspection(inspect(of(np.array([[1, 0]]))))
-    assert "presents per image" not in capsys.readouterr().out
+    assert "positives per image" not in capsys.readouterr().out
 
 
 # ---- advice
@@ -133,7 +134,7 @@ def test_labels_without_fault_get_no_advice():
         ([column(12, 12), column(12, 0, 12)], ["1 classes have no known absent"]),
         ([column(0, 24)], ["no label is known to be present"]),
         ([column(12, 12), column(0, 24), column(0, 24)], ["2 classes have no known present"]),
-        ([column(9, 15), column(1, 23), column(10, 14)], ["2 classes have fewer than 10 known presents"]),
+        ([column(9, 15), column(1, 23), column(10, 14)], ["2 classes have fewer than 10 known positives"]),
         ([column(11, 10, 3), column(10, 11, 3)], ["3 images have no known label"]),
         (
             [column(5, 5, 9), column(0, 6, 13), column(3, 0, 16)],

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.oracles import merging
 from trilabel.data import Boxes, Dataset
-from trilabel.data.class_map import read_class_map
 from trilabel.data.merge import bare_name, merge
+from trilabel.data.merge.class_map import read_class_map
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.scene_things import CLASSES, Canvas, Dice, Pen
 from trilabel.data.scenes import Scenes, draw, scenes
+from trilabel.data.scenes.things import CLASSES, Canvas, Dice, Pen
 from trilabel.errors import TrilabelError
 from trilabel.models.tiny import TinyNet
 
@@ -155,12 +155,12 @@ def test_tiny_net_gives_a_map_and_learns_from_scenes():
     assert net(images).shape == (32, net.num_features, 8, 8)
     assert 100_000 <= sum(p.numel() for p in net.parameters()) <= 400_000
     head = torch.nn.Linear(net.num_features, len(CLASSES))
-    optimiser = torch.optim.AdamW([*net.parameters(), *head.parameters()], lr=4e-3)
+    optimizer = torch.optim.AdamW([*net.parameters(), *head.parameters()], lr=4e-3)
     losses = []
     for _ in range(30):
         loss = torch.nn.functional.binary_cross_entropy_with_logits(head(net(images).mean((2, 3))), truth)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.5 * losses[0]

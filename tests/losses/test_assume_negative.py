@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.losses.support import assert_agrees, assert_same, batches, cases_of, reference_cases
 from tests.oracles import losses as oracle
+from tests.support.loss_cases import assert_agrees, assert_same, batches, cases_of, reference_cases
 from trilabel import TrilabelError
 from trilabel.losses import assume_negative, bce, weak_assume_negative
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.losses.support import value_and_gradient
+from tests.support.loss_cases import value_and_gradient
 from trilabel import TrilabelError, losses
 
 KNOWN_ONLY = {
@@ -58,7 +58,7 @@ def batch(images=4, classes=6, dtype=torch.float32):
 
 
 def test_no_loss_is_forgotten():
-    helpers = {"large_unknown", "unknown_as_absent", "with_slope"}
+    helpers = {"large_unknown", "unknown_as_absent", "with_gradient"}
     assert {name.split()[0] for name in EVERY} == set(losses.__all__) - helpers
 
 

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.losses.support import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, reference_cases
 from tests.oracles import losses as oracle
+from tests.support.loss_cases import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, reference_cases
 from trilabel import TrilabelError
 from trilabel.losses import assume_negative, bce, large_loss, large_unknown
 from trilabel.losses.large_loss import as_scored, large_count

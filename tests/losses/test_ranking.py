@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from tests.losses.support import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, value_and_gradient
 from tests.oracles import losses as oracle
+from tests.support.loss_cases import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, value_and_gradient
 from trilabel.losses import lsep, pairwise_ranking, ranking, ranknet, warp
 
 quick = settings(max_examples=80, deadline=None)

@@ -3,7 +3,7 @@
 import importlib
 from pathlib import Path
 
-from tests.losses.support import reference_cases
+from tests.support.loss_cases import reference_cases
 
 
 def test_every_reference_case_is_checked_by_some_test():

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.losses.support import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, reference_cases
 from tests.oracles import losses as oracle
+from tests.support.loss_cases import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, reference_cases
 from trilabel import TrilabelError
 from trilabel.losses import asymmetric, hill, partial_asymmetric, robust, splc
 from trilabel.losses.robust import selected_unknown, splc_corrected

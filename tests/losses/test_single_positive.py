@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.losses.support import (
+from tests.oracles import losses as oracle
+from tests.support.loss_cases import (
     assert_agrees,
     assert_same,
     batches,
@@ -18,7 +19,6 @@ from tests.losses.support import (
     reference_numbers,
     value_and_gradient,
 )
-from tests.oracles import losses as oracle
 from trilabel import TrilabelError
 from trilabel.losses import bce, expected_positive, ignore_unobserved_negatives, role, single_positive
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.linear_problem import learned, linear_problem, share_ranked_right
+from tests.support.linear_problem import learned, linear_problem, share_ranked_right
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
-from trilabel.models import HeadOnly
-from trilabel.models.heads import GapHead
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.basic import GapHead
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 
@@ -18,7 +18,7 @@ LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 def loss_of(settings):
     """(the method's loss, logits) of an example batch."""
     torch.manual_seed(1)
-    model, images = HeadOnly(GapHead(5, 4)), torch.randn(3, 5)
+    model, images = FeatureClassifier(GapHead(5, 4)), torch.randn(3, 5)
     batch = Batch(images, None, LABELS.rows(np.arange(3)), torch.arange(3), 1)
     parts = create_method("assume-negative", settings, LABELS).step(model, batch)
     assert set(parts) == {"loss", "logits"} and parts["loss"].shape == ()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.linear_problem import learned, linear_problem, share_ranked_right
-from tests.methods.one_positive import found, linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
+from tests.support.linear_problem import learned, linear_problem, share_ranked_right
+from tests.support.one_positive import found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels

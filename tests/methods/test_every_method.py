@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.threads import as_processes
-from trilabel.config import settings_of
+from tests.support.threads import as_processes
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, check_method, create_method
-from trilabel.models import HEADS, HeadOnly
+from trilabel.models import HEADS, FeatureClassifier
+from trilabel.settings import settings_of
 
 FEATURES = 5
 MIXED = [[1, 0, -1, 0], [0, 1, 0, 1], [-1, 0, 1, 0]]
@@ -40,11 +40,11 @@ CHOICES = [pytest.param(*choice, id="-".join((choice[0], *choice[1].values()))) 
 every = pytest.mark.parametrize(("name", "settings"), CHOICES)
 
 
-def batch_of(name, labels, epoch=1, rehearsal=False, rows=None):
+def batch_of(name, labels, epoch=1, warm_up=False, rows=None):
     rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
     shape = (2, 2) if name == "self-training" else ()
     images = torch.randn(len(rows), FEATURES, *shape, generator=torch.Generator().manual_seed(0))
-    return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, rehearsal)
+    return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, warm_up)
 
 
 def method_for(name, settings, labels):
@@ -61,14 +61,14 @@ def model_for(name, labels):
     """A head that goes with the method."""
     torch.manual_seed(0)
     head, *_ = METHODS[name].heads or ("saliency" if name == "self-training" else "gap",)  # it may ask for class maps
-    return HeadOnly(HEADS[head](FEATURES, labels.shape[1], None, labels))
+    return FeatureClassifier(HEADS[head](FEATURES, labels.shape[1], None, labels))
 
 
 def moments(method):
     """Every kind of step that the loop makes."""
     yield from ({"epoch": epoch} for epoch in (1, 2, 5))
-    if method.rehearsal_epochs:
-        yield {"rehearsal": True}
+    if method.warm_up_epochs:
+        yield {"warm_up": True}
 
 
 def start(method, moment):
@@ -104,9 +104,9 @@ def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situati
         assert parts["loss"].shape == () and parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
         assert parts["logits"].shape == labels.shape and not parts["logits"].requires_grad
         assert parts["logits"].dtype in ((torch.bfloat16, torch.float32) if half else (torch.float32,))
-        if "taken" in parts:
-            assert parts["taken"].shape == labels.shape and parts["taken"].abs().max() <= 1
-        assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "taken"))
+        if "targets" in parts:
+            assert parts["targets"].shape == labels.shape and parts["targets"].abs().max() <= 1
+        assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "targets"))
         parts["loss"].backward()
         gradients = [parameter.grad for parameter in (*model.parameters(), *method.parameters())]
         assert all(torch.isfinite(gradient).all() for gradient in gradients if gradient is not None)
@@ -146,7 +146,7 @@ def test_known_labels_are_scored_as_what_they_are(name, settings):
     method, model = method_for(name, settings, labels), model_for(name, labels)
     for moment in moments(method):
         batch = batch_of(name, labels, **moment)
-        taken = method.step(model, batch).get("taken")
+        taken = method.step(model, batch).get("targets")
         if taken is not None:
             assert torch.equal(taken[batch.labels != 0], batch.labels[batch.labels != 0])
     weak = method.weak_labels()
@@ -190,13 +190,13 @@ def test_processes_that_share_know_the_same(name, settings):
     for epoch in (1, 2):
         for rank, method in enumerate(methods):
             method.step(model, batch_of(name, labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
-    as_processes(2, lambda rank, over_processes: methods[rank].share(over_processes))
+    as_processes(2, lambda rank, all_reduce: methods[rank].sync(all_reduce))
     one, two = (method.state_dict() for method in methods)
     assert all(torch.equal(one[key], two[key]) for key in one)
 
 
 @every
-@pytest.mark.parametrize("dense", [[[0, 0], [0, 0]], [[-1, 0], [0, -1]]], ids=["nothing known", "absents only"])
+@pytest.mark.parametrize("dense", [[[0, 0], [0, 0]], [[-1, 0], [0, -1]]], ids=["nothing known", "negatives only"])
 def test_labels_without_a_present_are_refused_with_advice_that_works(name, settings, dense):
     with pytest.raises(TrilabelError) as caught:
         check_method(name, settings, Labels.from_signed(dense))
@@ -225,8 +225,8 @@ def test_settings_may_be_text(name):
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
-        ("known-only", {"normalise": "all", "smoothing": 2}),
-        ("known-only", {"normalise": "share", "at": 2}),
+        ("known-only", {"normalize": "all", "smoothing": 2}),
+        ("known-only", {"normalize": "share", "at": 2}),
         ("assume-negative", {"weight": -1}),
         ("assume-negative", {"smoothing": 1.5}),
         ("focal", {"gamma": -1}),

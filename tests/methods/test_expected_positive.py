@@ -1,4 +1,4 @@
-"""expected-positive is EPR plus the known absents, says where its k comes from, and finds what nobody named."""
+"""expected-positive is EPR plus the known negatives, says where its k comes from, and finds what nobody named."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.one_positive import found, linear_model, one_positive_problem, train
+from tests.support.one_positive import found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -62,7 +62,7 @@ def test_it_says_where_its_k_comes_from():
     assert method.expected.value == 2.5 and "2 fully labelled images" in method.notes[0]
     assert result_of({}, labels=FULL)[2].expected.value == 2.5
     method = result_of({"expected_positives": 3}, validation=FULL)[2]
-    assert method.notes == ("presents per image: 3 (given)",)
+    assert method.notes == ("positives per image: 3 (given)",)
 
 
 @pytest.mark.parametrize("method", ["expected-positive", "role"])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.linear_problem import learned, linear_problem, share_ranked_right
+from tests.support.linear_problem import learned, linear_problem, share_ranked_right
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, check_method, choose_method, create_method
-from trilabel.models import HeadOnly
-from trilabel.models.heads import GapHead
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.basic import GapHead
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [-1, -1, 1, 1], [0, 1, 0, 0]])
 
@@ -22,7 +22,7 @@ def batch_of(labels, features=5):
 
 def model_of(labels, features=5):
     torch.manual_seed(1)
-    return HeadOnly(GapHead(features, labels.shape[1]))
+    return FeatureClassifier(GapHead(features, labels.shape[1]))
 
 
 def loss_of(settings, labels=LABELS):
@@ -37,12 +37,12 @@ def loss_of(settings, labels=LABELS):
     ("settings", "loss"),
     [
         ({}, losses.known_mean_bce),
-        ({"normalise": "batch"}, losses.known_mean_bce),
-        ({"normalise": "all"}, losses.bce),
-        ({"normalise": "image"}, losses.per_image_bce),
-        ({"normalise": "share"}, losses.partial_bce),
+        ({"normalize": "batch"}, losses.known_mean_bce),
+        ({"normalize": "all"}, losses.bce),
+        ({"normalize": "image"}, losses.per_image_bce),
+        ({"normalize": "share"}, losses.partial_bce),
         (
-            {"normalise": "share", "gamma": "-1", "at": "0.2", "value": "4"},
+            {"normalize": "share", "gamma": "-1", "at": "0.2", "value": "4"},
             lambda logits, labels: losses.partial_bce(logits, labels, gamma=-1, at=0.2, value=4),
         ),
     ],
@@ -56,13 +56,13 @@ def test_the_divisors_worked_out_by_hand():
     logits, signs = loss_of({})[1].detach().double().numpy(), LABELS.to_signed().astype(float)
     parts = np.where(signs == 0, 0, np.log1p(np.exp(-signs * logits)))
     known = (signs != 0).sum(1)
-    assert loss_of({"normalise": "all"})[0].item() == pytest.approx(parts.sum() / 16, rel=1e-5)
-    assert loss_of({"normalise": "batch"})[0].item() == pytest.approx(parts.sum() / 7, rel=1e-5)
+    assert loss_of({"normalize": "all"})[0].item() == pytest.approx(parts.sum() / 16, rel=1e-5)
+    assert loss_of({"normalize": "batch"})[0].item() == pytest.approx(parts.sum() / 7, rel=1e-5)
     by_image = (parts.sum(1) / np.maximum(known, 1)).mean()
-    assert loss_of({"normalise": "image"})[0].item() == pytest.approx(by_image, rel=1e-5)
+    assert loss_of({"normalize": "image"})[0].item() == pytest.approx(by_image, rel=1e-5)
     weight = 1 + (5 - 1) * (1 - known / 4) / 0.9  # a straight line through (1, 1) and (0.1, 5)
     by_share = (weight * parts.sum(1) / 4).mean()
-    assert loss_of({"normalise": "share"})[0].item() == pytest.approx(by_share, rel=1e-5)
+    assert loss_of({"normalize": "share"})[0].item() == pytest.approx(by_share, rel=1e-5)
 
 
 def test_unknown_labels_move_nothing():
@@ -88,10 +88,10 @@ def test_one_sided_labels_are_refused_with_a_suggestion(dense, says):
 
 
 def test_settings_and_names_that_do_not_exist_are_refused():
-    with pytest.raises(TrilabelError, match="'normalise' of method 'known-only' is all, batch, image, share;"):
-        check_method("known-only", {"normalise": "sum"}, LABELS)
-    with pytest.raises(TrilabelError, match=r"has no setting 'normalize'; it has: normalise, gamma, at, value"):
-        check_method("known-only", {"normalize": "all"}, LABELS)
+    with pytest.raises(TrilabelError, match="'normalize' of method 'known-only' is all, batch, image, share;"):
+        check_method("known-only", {"normalize": "sum"}, LABELS)
+    with pytest.raises(TrilabelError, match=r"has no setting 'normalise'; it has: normalize, gamma, at, value"):
+        check_method("known-only", {"normalise": "all"}, LABELS)
     with pytest.raises(TrilabelError, match=f"no method named 'guess'; there are: {', '.join(METHODS)}"):
         create_method("guess", {}, LABELS)
 
@@ -101,12 +101,12 @@ def test_the_method_chosen_for_someone_who_named_none():
     assert choose_method(Labels.from_signed([[1, 0]])) == ("assume-negative", {"weight": None})
 
 
-@pytest.mark.parametrize("normalise", ["all", "batch", "image", "share"])
-def test_a_tenth_of_the_labels_is_enough_to_learn_a_linear_problem(normalise):
+@pytest.mark.parametrize("normalize", ["all", "batch", "image", "share"])
+def test_a_tenth_of_the_labels_is_enough_to_learn_a_linear_problem(normalize):
     features, truth = linear_problem()
     kept = np.random.default_rng(5).random(truth.shape) < 0.1
     labels = Labels.from_signed(np.where(kept, truth, 0))
-    model = learned(create_method("known-only", {"normalise": normalise}, labels), features, labels)
+    model = learned(create_method("known-only", {"normalize": normalize}, labels), features, labels)
     unseen, right = linear_problem(400, seed=1)
     scores = model(unseen).logits.detach().numpy()
     assert share_ranked_right(scores, right > 0, right < 0) > 0.85

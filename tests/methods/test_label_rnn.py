@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.linear_problem import linear_problem, share_ranked_right
-from tests.methods.one_positive import train
 from tests.oracles import baselines as oracle
+from tests.support.linear_problem import linear_problem, share_ranked_right
+from tests.support.one_positive import train
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, create_method
-from trilabel.models import HeadOnly
-from trilabel.models.label_rnn import LabelRnnHead, LabelRnnSettings
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.label_rnn import LabelRnnHead, LabelRnnSettings
 
 DENSE = [[1, 0, 1, -1], [0, 0, 0, 0], [1, 1, 1, 1], [-1, 1, 0, -1], [-1, -1, -1, -1]]
 
@@ -21,7 +21,7 @@ def test_the_loss_is_the_mean_over_all_steps(longest):
     torch.manual_seed(1)
     head = LabelRnnHead(5, 4, LabelRnnSettings(3, 4, longest), labels)
     batch = Batch(torch.randn(5, 5), None, labels.rows(np.arange(5)), torch.arange(5), 1)
-    parts = create_method("label-rnn", {}, labels).step(HeadOnly(head), batch)
+    parts = create_method("label-rnn", {}, labels).step(FeatureClassifier(head), batch)
     slow, costs = oracle.LabelRnn(head), []
     for image, signs in zip(batch.images.tolist(), DENSE, strict=True):
         costs += slow.cost(image, oracle.list_of(signs, [0, 1, 2, 3], head.steps))
@@ -33,7 +33,7 @@ def test_the_loss_is_the_mean_over_all_steps(longest):
 def trained(features, labels, epochs=15, **settings):
     torch.manual_seed(0)
     head = LabelRnnHead(features.shape[1], labels.shape[1], LabelRnnSettings(16, 32, **settings), labels)
-    train(create_method("label-rnn", {}, labels), HeadOnly(head), features, labels, epochs)
+    train(create_method("label-rnn", {}, labels), FeatureClassifier(head), features, labels, epochs)
     return head
 
 

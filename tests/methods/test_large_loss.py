@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import settings
 
-from tests.methods.one_positive import found, linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
-from tests.threads import as_processes
+from tests.support.one_positive import found, linear_model, one_positive_problem, train
+from tests.support.threads import as_processes
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -51,10 +51,10 @@ def test_each_setting_is_the_loss_it_names(mode, chosen, epoch):
     parts = step(create_method("large-loss", {"mode": mode, **chosen}, LABELS), logits, epoch)
     start = float(chosen["start"]) if "start" in chosen else None
     expected = losses.large_loss(logits, known, epoch, float(chosen.get("delta", 0.2)), mode, start)
-    assert torch.equal(parts["loss"], expected) and set(parts) == {"loss", "logits", "taken"}
-    changed = parts["taken"] != losses.unknown_as_absent(known)
+    assert torch.equal(parts["loss"], expected) and set(parts) == {"loss", "logits", "targets"}
+    changed = parts["targets"] != losses.unknown_as_absent(known)
     assert bool(changed.any()) == (epoch > 1)
-    assert (parts["taken"][changed] == (0 if mode == "reject" else 1)).all() and (known[changed] == 0).all()
+    assert (parts["targets"][changed] == (0 if mode == "reject" else 1)).all() and (known[changed] == 0).all()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -64,14 +64,14 @@ def test_the_first_epoch_is_plain_assume_negative(mode, start):
     logits, known = some_logits(), LABELS.rows(np.arange(4))
     parts = step(method, logits, 1)
     assert torch.equal(parts["loss"], losses.assume_negative(logits, known))
-    assert torch.equal(parts["taken"], torch.where(known > 0, 1, -1))
+    assert torch.equal(parts["targets"], torch.where(known > 0, 1, -1))
     assert method.weak is None or not method.weak.any()
 
 
 def test_reject_is_the_default_at_a_fifth_of_a_percent():
     labels = Labels.from_signed(np.eye(40, 50, dtype=np.int8))
     parts = step(create_method("large-loss", {}, labels), some_logits((40, 50)), 3, labels)
-    assert int((parts["taken"] == 0).sum()) == 8  # 2 × 0.2 % of 2,000
+    assert int((parts["targets"] == 0).sum()) == 8  # 2 × 0.2 % of 2,000
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -81,8 +81,8 @@ def test_taken_is_what_was_scored(mode, epoch):
     for seed in range(3):
         logits, known = some_logits(seed=seed), LABELS.rows(np.arange(4))
         parts = step(method, logits, epoch)
-        assert torch.equal(parts["loss"], losses.bce(logits, parts["taken"]))
-        assert torch.equal(parts["taken"][known != 0], known[known != 0])
+        assert torch.equal(parts["loss"], losses.bce(logits, parts["targets"]))
+        assert torch.equal(parts["targets"][known != 0], known[known != 0])
         assert torch.equal(parts["logits"], logits)
 
 
@@ -91,12 +91,12 @@ def test_fewer_unknown_than_are_to_change(mode):
     """All of them do, and no known one."""
     method, known = create_method("large-loss", {"mode": mode, "delta": 100}, LABELS), LABELS.rows(np.arange(4))
     step(method, some_logits(), 2)
-    taken = step(method, some_logits(seed=1), 3)["taken"]
+    taken = step(method, some_logits(seed=1), 3)["targets"]
     expected = torch.where(known == 0, 0 if mode == "reject" else 1, known)
     assert torch.equal(taken, expected)
     full = Labels.from_signed([[1, -1], [-1, 1]])  # nothing is unknown at all
     method = create_method("large-loss", {"mode": mode, "delta": 100}, full)
-    assert torch.equal(step(method, some_logits((2, 2)), 9, full)["taken"], full.rows([0, 1]))
+    assert torch.equal(step(method, some_logits((2, 2)), 9, full)["targets"], full.rows([0, 1]))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -108,7 +108,7 @@ def test_half_precision(mode):
     parts["loss"].backward()
     assert torch.isfinite(logits.grad).all()
     again = create_method("large-loss", {"mode": mode, "delta": 20}, LABELS)
-    assert torch.equal(parts["taken"], step(again, logits.detach().float(), 2)["taken"])
+    assert torch.equal(parts["targets"], step(again, logits.detach().float(), 2)["targets"])
 
 
 # ---- what correct-for-good remembers
@@ -129,7 +129,7 @@ def test_for_good_is_the_plain_loop(classes, chosen):
             now = [[1 if (row, c) in written else int(dense[row, c]) for c in range(classes)] for row in rows]
             parts = step(method, logits, epoch, labels, rows)
             assert parts["loss"].item() == pytest.approx(oracle.assume_negative(logits.tolist(), now), rel=1e-9)
-            assert parts["taken"].tolist() == [[1 if z > 0 else -1 for z in row] for row in now]
+            assert parts["targets"].tolist() == [[1 if z > 0 else -1 for z in row] for row in now]
             if epoch == 1:
                 continue
             if "start" in chosen:
@@ -147,15 +147,15 @@ def test_for_good_is_the_plain_loop(classes, chosen):
 def test_a_label_counts_from_the_next_visit_on_and_stays():
     labels = Labels.from_signed([[1, 0, 0, -1]])
     method, logits = for_good(25, labels), torch.tensor([[0.0, 5.0, -1.0, 9.0]])  # the known absent costs most
-    assert step(method, logits, 1, labels)["taken"].tolist() == [[1, -1, -1, -1]]
-    assert step(method, logits, 2, labels)["taken"].tolist() == [[1, -1, -1, -1]]
+    assert step(method, logits, 1, labels)["targets"].tolist() == [[1, -1, -1, -1]]
+    assert step(method, logits, 2, labels)["targets"].tolist() == [[1, -1, -1, -1]]
     assert method.weak_labels().toarray().tolist() == [[0, 1, 0, 0]]
     for epoch, weak in ((3, [0, 1, 1, 0]), (4, [0, 1, 1, 0]), (5, [0, 1, 1, 0])):
-        taken = step(method, -logits, epoch, labels)["taken"]
+        taken = step(method, -logits, epoch, labels)["targets"]
         assert taken.tolist() == [[1, 1, 1 if epoch > 3 else -1, -1]]
         assert method.weak_labels().toarray().tolist() == [weak]
     # A new stage begins at epoch 1 with what the one before wrote down.
-    assert step(method, logits, 1, labels)["taken"].tolist() == [[1, 1, 1, -1]]
+    assert step(method, logits, 1, labels)["targets"].tolist() == [[1, 1, 1, -1]]
 
 
 def test_only_rows_of_the_batch_are_written():
@@ -186,7 +186,7 @@ def test_it_goes_on_from_what_was_saved():
     assert method.weak.any() and torch.equal(method.weak, again.weak)
     for seed in (1, 2):
         one, two = (step(each, some_logits(seed=seed), 3) for each in (method, again))
-        assert torch.equal(one["loss"], two["loss"]) and torch.equal(one["taken"], two["taken"])
+        assert torch.equal(one["loss"], two["loss"]) and torch.equal(one["targets"], two["targets"])
     assert torch.equal(method.weak, again.weak)
 
 
@@ -202,7 +202,7 @@ def test_what_one_process_wrote_down_all_know(classes, monkeypatch):
         step(method, some_logits((4, classes), seed=rank), 2, labels, rows)
     apart = [method.weak_labels().toarray() for method in two]
     assert not np.array_equal(*apart) and (apart[0][6] != apart[1][6]).any()
-    as_processes(2, lambda rank, over_processes: two[rank].share(over_processes))
+    as_processes(2, lambda rank, all_reduce: two[rank].sync(all_reduce))
     for method in two:
         assert np.array_equal(method.weak_labels().toarray(), np.maximum(*apart))
 
@@ -234,7 +234,7 @@ def test_labels_without_presents_are_refused():
 
 
 def test_it_calls_more_hidden_presents_than_assuming_absence():
-    """A fifth of the labels are hidden presents, so 1 % more of them an epoch reaches that in twenty."""
+    """A fifth of the labels are hidden positives, so 1 % more of them an epoch reaches that in twenty."""
     features, truth, labels, _ = one_positive_problem()
     results = {}
     for name, chosen in (("assume-negative", {}), *(("large-loss", {"mode": mode, "delta": 1}) for mode in MODES)):

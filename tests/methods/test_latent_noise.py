@@ -6,16 +6,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.losses.support import batches
-from tests.methods.linear_problem import linear_problem, share_ranked_right
-from tests.methods.one_positive import linear_model, train
 from tests.oracles import baselines as oracle
 from tests.oracles.losses import gradient
+from tests.support.linear_problem import linear_problem, share_ranked_right
+from tests.support.loss_cases import batches
+from tests.support.one_positive import linear_model, train
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, create_method
 from trilabel.methods.latent_noise import reporting_loss
-from trilabel.models import HeadOnly
-from trilabel.models.latent_noise import Beliefs, LatentNoiseHead, LatentNoiseSettings
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.latent_noise import Beliefs, LatentNoiseHead, LatentNoiseSettings
 
 
 @settings(max_examples=60, deadline=None)
@@ -51,7 +51,7 @@ def test_full_labels_teach_the_visual_classifier_as_bce_does():
     features, truth = linear_problem()
     labels = Labels.from_signed(truth)
     torch.manual_seed(0)
-    model = HeadOnly(LatentNoiseHead(16, 6))
+    model = FeatureClassifier(LatentNoiseHead(16, 6))
     train(create_method("latent-noise", {}, labels), model, features, labels, 15)
     test_features, test_truth = linear_problem(seed=1)
     assert ((model(test_features).logits.detach().numpy() > 0) == (test_truth > 0)).mean() > 0.95
@@ -60,7 +60,7 @@ def test_full_labels_teach_the_visual_classifier_as_bce_does():
 @pytest.mark.parametrize("score", ["visual", "relevance"])
 def test_a_step_gives_the_scores_of_the_model(score):
     labels = Labels.from_signed([[1, 0, -1], [0, 1, 0]])
-    model = HeadOnly(LatentNoiseHead(5, 3, LatentNoiseSettings(score)))
+    model = FeatureClassifier(LatentNoiseHead(5, 3, LatentNoiseSettings(score)))
     batch = Batch(torch.randn(2, 5), None, labels.rows(np.arange(2)), torch.arange(2), 1)
     parts = create_method("latent-noise", {}, labels).step(model, batch)
     assert torch.equal(parts["logits"], model(batch.images).logits)
@@ -70,7 +70,7 @@ def test_a_step_gives_the_scores_of_the_model(score):
 
 
 def reporting_problem(seed):
-    """(features, truth, labels): of the presents only some are named, the likelier the more the image looks so."""
+    """(features, truth, labels): of the positives only some are named, the likelier the more the image looks so."""
     features, truth = linear_problem(1500, seed)
     directions = np.random.default_rng(98).standard_normal(truth.shape[1:] + features.shape[1:]).T / 4
     named = 1 / (1 + np.exp(-(1 + 2 * features.numpy() @ directions)))
@@ -85,7 +85,7 @@ def test_it_finds_what_nobody_reports(seed):
     assert hidden.sum() > 800
     torch.manual_seed(seed)
     visual = LatentNoiseHead(16, 6)
-    train(create_method("latent-noise", {}, labels), HeadOnly(visual), features, labels)
+    train(create_method("latent-noise", {}, labels), FeatureClassifier(visual), features, labels)
     reported = LatentNoiseHead(16, 6, LatentNoiseSettings("relevance"))
     reported.load_state_dict(visual.state_dict())
     plain = linear_model(16, 6)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.linear_problem import share_ranked_right
-from tests.methods.one_positive import linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
+from tests.support.linear_problem import share_ranked_right
+from tests.support.one_positive import linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -73,7 +73,7 @@ def test_an_image_without_pairs_costs_nothing(loss):
         assert parts["loss"] == 0
 
 
-def test_positives_only_cannot_be_ranked_above_known_absents():
+def test_positives_only_cannot_be_ranked_above_known_negatives():
     only = Labels.from_signed([[1, 0], [0, 1]])
     with pytest.raises(TrilabelError, match=r"^ranking with unknown=ignore .*known to be absent.* Use unknown=absent$"):
         check_method("ranking", {"unknown": "ignore"}, only)

@@ -1,4 +1,4 @@
-"""hill and splc are the losses they name, splc says what it scored, and both find presents that were missed."""
+"""hill and splc are the losses they name, splc says what it scored, and both find positives that were missed."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.one_positive import found, linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
+from tests.support.one_positive import found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -53,13 +53,13 @@ def test_hill_is_the_loss_it_names(settings, chosen):
 def test_splc_is_the_loss_it_names_and_says_what_it_scored(epoch, settings, tau, change, margin, gamma):
     parts, logits = step("splc", settings, epoch)
     expected = losses.splc(logits, KNOWN, epoch, tau, change_epoch=change, margin=margin, gamma=gamma)
-    assert set(parts) == {"loss", "logits", "taken"} and torch.equal(parts["loss"], expected)
+    assert set(parts) == {"loss", "logits", "targets"} and torch.equal(parts["loss"], expected)
     slow = oracle.splc(logits.tolist(), KNOWN.tolist(), epoch >= change, tau, margin, gamma) / 12
     assert parts["loss"].item() == pytest.approx(slow, rel=1e-5)
-    for x, z, taken in zip(logits.flatten().tolist(), KNOWN.flatten(), parts["taken"].flatten(), strict=True):
+    for x, z, taken in zip(logits.flatten().tolist(), KNOWN.flatten(), parts["targets"].flatten(), strict=True):
         corrected = z == 0 and epoch >= change and oracle.sigmoid(x) > tau
         assert taken == (1 if z > 0 or corrected else -1)
-    unknown = parts["taken"][KNOWN == 0]
+    unknown = parts["targets"][KNOWN == 0]
     assert bool((unknown > 0).any()) == (epoch >= change) and (unknown < 0).any()
 
 

@@ -1,4 +1,4 @@
-"""role is ROLE plus the known absents; its estimates move as Adam would move them, and find what nobody named."""
+"""role is ROLE plus the known negatives; its estimates move as Adam would move them, and find what nobody named."""
 
 import math
 import os
@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.methods.linear_problem import CLASSES, FEATURES
-from tests.methods.one_positive import batches, found, linear_model, one_positive_problem, train
+from tests.support.linear_problem import CLASSES, FEATURES
+from tests.support.one_positive import batches, found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -44,8 +44,8 @@ def test_each_setting_is_the_loss_it_names(estimator, k):
     parts = method.step(model, batch)
     assert set(parts) == {"loss", "logits"}
     absent = batch.labels.clamp(max=0)
-    of_absents = (losses.bce(logits, absent) + losses.bce(estimate, absent)) / 2
-    torch.testing.assert_close(parts["loss"], losses.role(logits, batch.labels, estimate, k) + of_absents)
+    of_negatives = (losses.bce(logits, absent) + losses.bce(estimate, absent)) / 2
+    torch.testing.assert_close(parts["loss"], losses.role(logits, batch.labels, estimate, k) + of_negatives)
     assert torch.equal(parts["logits"], logits) and not parts["logits"].requires_grad
 
 
@@ -110,16 +110,16 @@ def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
         losses.role(theirs(features[rows]).logits, signs, estimate, 2.0).backward()
         adam.step()
     start = method.table.values.clone()
-    optimiser = torch.optim.Adam(
+    optimizer = torch.optim.Adam(
         [{"params": ours.parameters(), "lr": 0.003}, {"params": method.parameters(), "lr": 0.03}]
         if shared
         else [{"params": ours.parameters(), "lr": 0.003}]
     )
     for _, rows in batches(96, epochs=8, size=8):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         batch = Batch(features[rows], None, labels.rows(rows.numpy()), rows, 1, 0.003)
         method.step(ours, batch)["loss"].backward()
-        optimiser.step()
+        optimizer.step()
     moved = (dense.detach() - start).abs().mean()
     assert moved > 0.1
     assert (method.table.settled() - dense.detach()).abs().max() < 0.01 * moved
@@ -194,8 +194,8 @@ def test_every_parameter_gets_a_gradient_and_the_features_none(estimator):
     with torch.no_grad():
         estimate = estimate_logits(role({"estimator": estimator}), batch)
     again = batch.images.clone().requires_grad_()
-    absents = losses.bce(logits := model(again).logits, batch.labels.clamp(max=0)) / 2
-    (losses.role(logits, batch.labels, estimate, 1.875) + absents).backward()
+    negatives = losses.bce(logits := model(again).logits, batch.labels.clamp(max=0)) / 2
+    (losses.role(logits, batch.labels, estimate, 1.875) + negatives).backward()
     assert method.expected.value == 1.875
     torch.testing.assert_close(images.grad, again.grad, rtol=1e-4, atol=1e-7)
 
@@ -218,16 +218,16 @@ def test_a_new_stage_keeps_the_estimates_and_forgets_the_momentum():
 def test_sharing_is_that_of_the_table():
     calls = []
 
-    def over_processes(tensor, how):
+    def all_reduce(tensor, how):
         calls.append(how)
         return tensor
 
-    role({"estimator": "network"}).share(over_processes)
+    role({"estimator": "network"}).sync(all_reduce)
     assert not calls
     method = role()
     method.step(linear_model(5, 4), batch_of(LABELS))
     assert method.table.touched.all()
-    method.share(over_processes)
+    method.sync(all_reduce)
     assert set(calls) == {"sum", "max"} and not method.table.touched.any()
 
 
@@ -294,15 +294,15 @@ def test_known_absents_anchor_classifier_and_estimates(estimator):
 def test_rows_without_names_one_class_and_full_labels_also_in_half_precision(estimator, dense):
     labels = Labels.from_signed(dense)
     method, model = role({"estimator": estimator}, labels), linear_model(5, labels.shape[1])
-    optimiser = torch.optim.SGD([*model.parameters(), *method.parameters()], lr=0.1)
+    optimizer = torch.optim.SGD([*model.parameters(), *method.parameters()], lr=0.1)
     for half in (False, True, True):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             parts = method.step(model, batch_of(labels))
         assert parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
         assert parts["logits"].dtype == (torch.bfloat16 if half else torch.float32)
         parts["loss"].backward()
-        optimiser.step()
+        optimizer.step()
     tensors = [*model.parameters(), *method.state_dict().values()]
     assert all(torch.isfinite(tensor).all() for tensor in tensors)
 
@@ -319,7 +319,7 @@ def test_hidden_labels_are_never_counted():
     sample = Labels.from_signed(truth.astype(np.int8))
     method = role(labels=Labels.from_signed(single.astype(np.int8)), validation=sample)
     assert method.expected.value == 5 and "30 fully labelled images" in method.notes[0]
-    assert role({"expected_positives": 2}).notes == ("presents per image: 2 (given)",)
+    assert role({"expected_positives": 2}).notes == ("positives per image: 2 (given)",)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""selective is the loss it names, rehearses where it can, and leaves common classes out once it knows them."""
+"""selective is the loss it names, warms up where it can, and leaves common classes out once it knows them."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.methods.one_positive import batches, found, linear_model, one_positive_problem, train
 from tests.oracles import losses as oracle
+from tests.support.one_positive import batches, found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -20,8 +20,8 @@ KNOWN = LABELS.rows(np.arange(3))
 LOGITS = 3 * torch.randn(3, 4, generator=torch.Generator().manual_seed(2))
 
 
-def step(method, rehearsal=False, known=KNOWN, epoch=1):
-    batch = Batch(LOGITS, None, known, torch.arange(3), epoch, rehearsal=rehearsal)
+def step(method, warm_up=False, known=KNOWN, epoch=1):
+    batch = Batch(LOGITS, None, known, torch.arange(3), epoch, warm_up=warm_up)
     return method.step(lambda images: Output(images, images), batch)
 
 
@@ -48,39 +48,39 @@ def of_loops(known, top_k, common, gammas=(0, 1, 4), clip=0.0):
 )
 def test_each_setting_is_the_loss_it_names(settings, loss):
     parts = step(create_method("selective", settings, LABELS))
-    assert set(parts) == {"loss", "logits", "taken"}
+    assert set(parts) == {"loss", "logits", "targets"}
     assert torch.equal(parts["loss"], losses.partial_asymmetric(LOGITS, KNOWN, "selective", **loss))
     gammas = [loss.get(name, value) for name, value in (("gamma_pos", 0), ("gamma_neg", 1), ("gamma_unknown", 4))]
     value, taken = of_loops(KNOWN, loss.get("top_k", 5), (), gammas, loss.get("clip", 0.0))
     assert parts["loss"].item() == pytest.approx(value, rel=1e-5)
-    assert parts["taken"].tolist() == taken and parts["taken"].dtype == torch.int8
+    assert parts["targets"].tolist() == taken and parts["targets"].dtype == torch.int8
 
 
-def test_the_rehearsal_learns_from_known_labels_alone():
+def test_the_warm_up_learns_from_known_labels_alone():
     method = create_method("selective", {"gamma_neg": 2, "top_k": 1}, LABELS)
     method.priors.fill_(0.9)
-    parts = step(method, rehearsal=True)
+    parts = step(method, warm_up=True)
     assert torch.equal(parts["loss"], losses.partial_asymmetric(LOGITS, KNOWN, "ignore", 0, 2))
-    assert torch.equal(parts["taken"], KNOWN)  # unknown labels take no part
+    assert torch.equal(parts["targets"], KNOWN)  # unknown labels take no part
 
 
-def test_what_is_common_in_the_rehearsal_takes_no_part_afterwards():
+def test_what_is_common_in_the_warm_up_takes_no_part_afterwards():
     both = Labels.from_signed([[1, 0, -1, 0], [-1, -1, 1, 0], [0, 1, 0, 1]])  # no absent of the last class is known
     method = create_method("selective", {"top_k": 1, "prior_threshold": 0.4}, both)
     assert not method.priors.any()
     method.start_epoch(1)
-    step(method, rehearsal=True)
+    step(method, warm_up=True)
     method.start_epoch(2)
     for _ in range(2):
-        step(method, rehearsal=True)
-    method.end_rehearsal(lambda value, how: value)
+        step(method, warm_up=True)
+    method.end_warm_up(lambda value, how: value)
     mean = [sum(oracle.sigmoid(LOGITS[row, c].item()) for row in range(3)) / 3 for c in range(3)]
     assert method.priors.tolist() == pytest.approx([*mean, 0], rel=1e-6)
     common = tuple(c for c in range(3) if mean[c] > 0.4)
     assert 0 < len(common) < 3
     parts = step(method)
     value, taken = of_loops(KNOWN, 1, common=common)
-    assert parts["loss"].item() == pytest.approx(value, rel=1e-5) and parts["taken"].tolist() == taken
+    assert parts["loss"].item() == pytest.approx(value, rel=1e-5) and parts["targets"].tolist() == taken
     assert taken != of_loops(KNOWN, 1, common=())[1]
     again = create_method("selective", {"top_k": 1, "prior_threshold": 0.4}, both)
     again.load_state_dict(method.state_dict())
@@ -98,17 +98,17 @@ def test_what_is_common_in_the_rehearsal_takes_no_part_afterwards():
         (ONLY, {"prior_epochs": 0}, 0),
     ],
 )
-def test_it_rehearses_where_presents_and_absents_are_known(labels, settings, epochs):
+def test_it_warms_up_where_positives_and_negatives_are_known(labels, settings, epochs):
     method = create_method("selective", settings, labels)
-    assert method.rehearsal_epochs == epochs
+    assert method.warm_up_epochs == epochs
     told = labels is ONLY and not settings  # whoever asked for none need not be told
     assert bool(method.notes) == told
     if told:
-        assert len(method.notes) == 1 and "no class has known presents and absents" in method.notes[0]
+        assert len(method.notes) == 1 and "no class has known positives and negatives" in method.notes[0]
 
 
-def test_a_rehearsal_on_positives_only_is_refused_with_a_way_out():
-    with pytest.raises(TrilabelError, match=r"rehearsal of selective .*known to be absent.* Use prior_epochs=0$") as e:
+def test_a_warm_up_on_positives_only_is_refused_with_a_way_out():
+    with pytest.raises(TrilabelError, match=r"warm-up of selective .*known to be absent.* Use prior_epochs=0$") as e:
         check_method("selective", {"prior_epochs": 2}, ONLY)
     assert "\n" not in str(e.value)
     for dense in ([[-1, 0]], [[0, 0]]):
@@ -127,17 +127,17 @@ def test_settings_that_make_no_sense_are_refused(settings):
 
 def rehearse(method, features, labels, epochs):
     model = linear_model(features.shape[1], labels.shape[1])
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     begun = 0
     for epoch, rows in batches(len(features), epochs):
         if epoch > begun:
             method.start_epoch(epoch)
             begun = epoch
-        optimiser.zero_grad()
-        batch = Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, 0.01, rehearsal=True)
+        optimizer.zero_grad()
+        batch = Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, 0.01, warm_up=True)
         method.step(model, batch)["loss"].backward()
-        optimiser.step()
-    method.end_rehearsal(lambda value, how: value)
+        optimizer.step()
+    method.end_warm_up(lambda value, how: value)
 
 
 def test_it_finds_hidden_presents_above_all_of_a_common_class():
@@ -153,7 +153,7 @@ def test_it_finds_hidden_presents_above_all_of_a_common_class():
         ("selective", {"top_k": 1}),
     ):
         method, model = create_method(name, settings, labels), linear_model(features.shape[1], labels.shape[1])
-        if method.rehearsal_epochs:
+        if method.warm_up_epochs:
             rehearse(method, features, labels, 9)
             assert method.priors.argmax() == 0 and method.priors[0] == pytest.approx((truth > 0).mean(0)[0], abs=0.05)
         train(method, model, features, labels)

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.methods.linear_problem import learned, linear_problem, share_ranked_right
 from tests.oracles import losses as oracle
+from tests.support.linear_problem import learned, linear_problem, share_ranked_right
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.methods.self_training import pseudo_labels
-from trilabel.models import HeadOnly
-from trilabel.models.heads import GapHead, SaliencyHead
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.basic import GapHead, SaliencyHead
 
 LABELS = Labels.from_signed(np.array([[1, 0, -1, 0], [0, 1, 0, -1], [0, 0, 0, 0]], np.int8))
 
@@ -25,7 +25,7 @@ def made(**settings):
 
 def model_of(head, features=5):
     torch.manual_seed(1)
-    model = HeadOnly(head(features, 4))
+    model = FeatureClassifier(head(features, 4))
     nn.init.normal_(model.head.linear.weight)
     return model
 
@@ -46,14 +46,14 @@ class MapModel(nn.Module):
 
     def forward(self, images, maps=False):
         self.calls.append((len(images), maps))
-        output = HeadOnly(self.head)(self.head.summarise(images))
+        output = FeatureClassifier(self.head)(self.head.reduce_features(images))
         return output._replace(maps=self.head.maps(images)) if maps else output
 
 
 def logits_of(head, images, by, alpha=0.5, k=5):
     maps = head.maps(images).detach()
     if by == "head":
-        return head(head.summarise(images)).detach()
+        return head(head.reduce_features(images)).detach()
     if by == "gap":
         return maps.mean((2, 3))
     return maps.mean((2, 3)) + alpha * maps.flatten(2).topk(k).values.mean(2)
@@ -65,8 +65,8 @@ def saliency(settings):
 
 def plain_loss(settings, head, batch):
     """The loss of a batch, label by label."""
-    threshold, normalise = settings.get("threshold", 0.6), settings.get("normalise", "image")
-    mean = oracle.per_image_bce if normalise == "image" else oracle.known_mean_bce
+    threshold, normalize = settings.get("threshold", 0.6), settings.get("normalize", "image")
+    mean = oracle.per_image_bce if normalize == "image" else oracle.known_mean_bce
     labels = batch.labels.tolist()
     weak, strong = batch.images, batch.strong
     views = [weak] if strong is None else [weak, strong]
@@ -90,12 +90,12 @@ def oracle_pseudo(logit, label, threshold):
 
 
 ABLATIONS = {
-    "BN-BCE + PL": (GapHead, {"normalise": "batch", "pseudo": "same-view"}),
-    "CR without SR": (GapHead, {"normalise": "batch"}),
-    "SR, both views": (SaliencyHead, {"normalise": "batch", "pseudo": "off"}),
-    "CR, SR in pseudo-labels only": (GapHead, {"normalise": "batch", "labelled_by": "saliency"}),
+    "BN-BCE + PL": (GapHead, {"normalize": "batch", "pseudo": "same-view"}),
+    "CR without SR": (GapHead, {"normalize": "batch"}),
+    "SR, both views": (SaliencyHead, {"normalize": "batch", "pseudo": "off"}),
+    "CR, SR in pseudo-labels only": (GapHead, {"normalize": "batch", "labelled_by": "saliency"}),
     "… and more of it": (GapHead, {"labelled_by": "saliency", "label_alpha": 3.0, "label_k": 1}),
-    "SR + CR without SR": (SaliencyHead, {"normalise": "batch", "labelled_by": "gap", "learned_by": "gap"}),
+    "SR + CR without SR": (SaliencyHead, {"normalize": "batch", "labelled_by": "gap", "learned_by": "gap"}),
     "SR + CR": (SaliencyHead, {}),
     "a high threshold": (SaliencyHead, {"threshold": 0.9}),
 }
@@ -113,7 +113,7 @@ def test_every_row_of_the_ablation_is_the_plain_loop(name):
     scores = logits_of(model.head, batch.images, settings.get("labelled_by", "head"), *saliency(settings))
     pseudo = pseudo_labels(scores, batch.labels, settings.get("threshold", 0.6))
     expected = batch.labels if settings.get("pseudo") == "off" else batch.labels + pseudo
-    assert torch.equal(parts["taken"], expected)
+    assert torch.equal(parts["targets"], expected)
 
 
 def test_pseudo_labels_have_no_gradient():
@@ -141,7 +141,7 @@ def test_pseudo_labels_are_confident_and_unknown(logits, threshold):
 def test_on_features_alone_both_views_are_the_same():
     features = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
     batch = batch_of(strong=False)._replace(images=features)
-    model = HeadOnly(GapHead(5, 4))
+    model = FeatureClassifier(GapHead(5, 4))
     same = create_method("self-training", {"pseudo": "same-view"}, LABELS).step(model, batch)["loss"]
     assert torch.equal(made().step(model, batch)["loss"], same)
     with pytest.raises(TrilabelError, match="fine-tune"):
@@ -174,15 +174,15 @@ def test_what_distortion_leaves_is_what_counts():
 
 def trained_on_views(method, features, labels, seed):
     torch.manual_seed(seed)
-    model, rows = HeadOnly(GapHead(features.shape[1], labels.shape[1])), torch.arange(len(features))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    model, rows = FeatureClassifier(GapHead(features.shape[1], labels.shape[1])), torch.arange(len(features))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(200):
         strong = features.clone()
         strong[:, 6:] = features[torch.randperm(len(features)), 6:]
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         strong = strong if method.views == 2 else None
         method.step(model, Batch(features, strong, labels.rows(rows.numpy()), rows, 1))["loss"].backward()
-        optimiser.step()
+        optimizer.step()
     return model
 
 

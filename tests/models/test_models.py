@@ -13,8 +13,8 @@ from timm.models import _builder
 from torch import nn
 
 from trilabel.errors import TrilabelError
-from trilabel.models import HEADS, HeadOnly, create_backbone, create_model
-from trilabel.models.heads import GapHead
+from trilabel.models import HEADS, FeatureClassifier, create_backbone, create_model
+from trilabel.models.heads.basic import GapHead
 
 
 @pytest.fixture(autouse=True)
@@ -67,8 +67,8 @@ def test_a_head_gives_the_same_logits_from_summary_and_classifier(head):
     batch = images(32)
     with torch.no_grad():
         full = model(batch, maps=head not in WITHOUT_MAPS)
-        summary = model.head.summarise(model.backbone(batch))
-        alone = HeadOnly(model.head)(summary)
+        summary = model.head.reduce_features(model.backbone(batch))
+        alone = FeatureClassifier(model.head)(summary)
         assert torch.equal(model(batch).logits, full.logits) and model(batch).maps is None
     assert torch.equal(alone.logits, full.logits) and torch.equal(alone.features, full.features)
     assert full.logits.shape == (2, 5) and full.features.shape == (2, 128) and alone.maps is None
@@ -78,7 +78,7 @@ def test_a_head_gives_the_same_logits_from_summary_and_classifier(head):
 def test_the_mean_of_the_gap_heads_maps_is_the_logit():
     head = GapHead(7, 4)
     feature_map = torch.randn(3, 7, 5, 6)
-    maps, logits = head.maps(feature_map), head(head.summarise(feature_map))
+    maps, logits = head.maps(feature_map), head(head.reduce_features(feature_map))
     torch.testing.assert_close(maps.mean((2, 3)), logits)
     weight, bias = head.linear.weight, head.linear.bias
     for y in range(5):
@@ -94,7 +94,7 @@ def test_a_head_without_maps_says_so(head):
 
 def test_maps_cannot_be_had_from_summaries():
     with pytest.raises(TrilabelError, match="fine-tune"):
-        HeadOnly(GapHead(4, 2))(torch.zeros(1, 4), maps=True)
+        FeatureClassifier(GapHead(4, 2))(torch.zeros(1, 4), maps=True)
 
 
 def test_an_unknown_head_is_refused():

@@ -4,7 +4,7 @@ import math
 
 
 def class_graph(dense, threshold, neighbour_weight):
-    """dense: rows of +1/−1/0. The graph of ML-GCN, before and after the normalisation being one list of rows."""
+    """dense: rows of +1/−1/0. The graph of ML-GCN, before and after the normalization being one list of rows."""
     classes = range(len(dense[0]))
     graph = [[0.0 for _ in classes] for _ in classes]
     for i in classes:

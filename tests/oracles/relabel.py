@@ -28,7 +28,7 @@ def easy(strategy: str, threshold: float | None, passes: list[Matrix], labels: M
 
 
 def rates(weak: Matrix, truth: Matrix) -> tuple[float | None, ...]:
-    """(right of weak presents, of weak absents, true-positive rate, true-negative rate), where the truth is known."""
+    """(right of weak positives, of weak negatives, true-positive rate, true-negative rate) where truth is known."""
     pairs = [(w, t) for ws, ts in zip(weak, truth, strict=True) for w, t in zip(ws, ts, strict=True) if w and t]
     groups = (
         [t > 0 for w, t in pairs if w > 0],

@@ -23,7 +23,7 @@ def wide(path: Path) -> tuple[list[str], list[str], dict[tuple[str, str], int]]:
 
 
 def long(path: Path) -> tuple[list[str], list[str], dict[tuple[str, str], int]]:
-    """(images, classes, what is known): columns image, label, value; no label stands twice."""
+    """(images, classes, what is known): columns image, label, value; no label is listed twice."""
     _, *body = rows(path)
     images, classes, known = [], [], {}
     for image, label, text in body:

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from trilabel import simulate
-from trilabel.compare.plan import ALL, Plan, changed
-from trilabel.config import Config, settings_of
+from trilabel.compare.spec import ALL, Plan, changed
+from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError, no_such
+from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.labels import simulate
 from trilabel.methods import METHODS
 from trilabel.models import check_graph, check_head
-from trilabel.plan import split_for_training
-from trilabel.relabel import check_relabel
+from trilabel.settings import settings_of
+from trilabel.training.relabelling import check_relabel
+from trilabel.training.stages import split_for_training
 
 _NEVER_SEARCHED = ("seed", "val", "train_split", "select")
 
@@ -53,7 +54,7 @@ def _check_names(config: Config, row: str) -> None:
     try:
         if config.method != "auto":
             if config.method not in METHODS:
-                raise no_such("method", config.method, METHODS)
+                raise unknown_name_error("method", config.method, METHODS)
             settings_of(METHODS[config.method].Settings, config.settings, config.method)
         check_head(config.head, config.head_settings)
         check_graph(config.graph, config.graph_settings)

@@ -40,7 +40,7 @@ def published_grid(recipe: str) -> Grid:
             return {**(_ABSOLUTE if "start" in config.settings else _DELTA), **_RATES}
         case "kim2022":
             return _RATES
-        case "durand2019" if config.settings.get("normalise") == "share":
+        case "durand2019" if config.settings.get("normalize") == "share":
             return _DURAND
         case "huynh2020" if config.method == "imcl":
             return _HUYNH

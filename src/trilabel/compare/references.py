@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from trilabel.compare.plan import Plan
+from trilabel.compare.published import figures
+from trilabel.compare.spec import Plan
 from trilabel.config import SETTINGS_OF
-from trilabel.errors import no_such
-from trilabel.published import figures
+from trilabel.errors import unknown_name_error
 from trilabel.recipes import resolve
 from trilabel.report.comparison import Reference
 
@@ -19,12 +19,12 @@ def references(plan: Plan, published: Sequence[str], metrics: Sequence[str]) -> 
     known = sorted({figure.data for figure in figures()})
     for name in published:
         if name not in known:
-            raise no_such("data set with published figures", name, known)
+            raise unknown_name_error("data set with published figures", name, known)
     wanted = [figure for figure in figures() if figure.data in published and figure.metric in metrics and figure.recipe]
     for row in plan.rows:
         for figure in wanted:
             theirs = resolve(figure.recipe)
-            same = all(getattr(theirs, part) == getattr(row.config, part) for part in (*SETTINGS_OF, "plan"))
+            same = all(getattr(theirs, part) == getattr(row.config, part) for part in (*SETTINGS_OF, "stages"))
             equal = all(getattr(theirs, part) == getattr(row.config, part) for part in SETTINGS_OF.values())
             if same and (equal or figure.recipe == row.recipe) and figure.labels in plan.labels_of(row):
                 source = f"{figure.source}, {figure.data}"

@@ -17,24 +17,23 @@ from typing import Any
 
 import torch
 
-from trilabel import simulate
-from trilabel.compare.as_command import evaluate_command, train_command
 from trilabel.compare.checks import check
-from trilabel.compare.decoded import DecodedOnce
-from trilabel.compare.plan import ALL, Plan, Row, changed
+from trilabel.compare.image_cache import DecodedImageCache
 from trilabel.compare.references import references
-from trilabel.compare.store import finish, result_of, take_folder, taken
+from trilabel.compare.reproduce import evaluate_command, train_command
+from trilabel.compare.spec import ALL, Plan, Row, changed
+from trilabel.compare.store import finish, open_comparison, result_of, taken
 from trilabel.config import Config
-from trilabel.console import muted, warn
 from trilabel.data.dataset import Dataset
-from trilabel.engine import train
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
-from trilabel.plan import split_for_training
-from trilabel.predict import load
+from trilabel.inference.predictor import load
+from trilabel.labels import Labels, simulate
+from trilabel.log import log, quiet
 from trilabel.report import comparison
 from trilabel.report.comparison import Cell, Place
-from trilabel.run_folder import Run, RunFolder
+from trilabel.training.loop import train
+from trilabel.training.run_folder import Run, RunFolder
+from trilabel.training.stages import split_for_training
 
 METRICS = ("mAP", "CF1", "OF1")
 _POINTING = ("pointing_game", "pointing_game_by_class")
@@ -78,7 +77,7 @@ class Comparison:
         self.source = dict(source or {"data": "DATA"})
         self.metrics = (*METRICS, *_POINTING) if pointing else METRICS
         self.pointing = pointing
-        self.data = DecodedOnce(dataset)
+        self.data = DecodedImageCache(dataset)
         self.references = references(plan, published, self.metrics)
         self.trials: list[Trial] = []
         self._cells: dict[Place, Cell] = {}
@@ -96,7 +95,7 @@ class Comparison:
 
     def run(self, seen: Callable[[], None] = lambda: None) -> list[Cell]:
         """Makes every run that is not finished yet, the search first; `seen` is called after each."""
-        take_folder(self.out, self.data.dataset, self.source)
+        open_comparison(self.out, self.data.dataset, self.source)
         for row in self.plan.rows:
             for labels in self.plan.searched_in(row):
                 for tried in self.plan.trials(row):
@@ -140,7 +139,7 @@ class Comparison:
                     self._cells[place] = self._cell(folder, row, labels, config, chosen)
         except _FAILURES as error:  # a method that cannot work with such labels is no reason to lose the rest
             self.failed[place] = str(error)
-            warn(f"{row.name}, {labels}, seed {seed}: {error}")
+            log.warning(f"{row.name}, {labels}, seed {seed}: {error}")
         self.running = None
         if done:
             self.write()
@@ -212,7 +211,7 @@ class Comparison:
             try:
                 validation = self._train(folder, labels, config).metrics.get(config.select)
             except _FAILURES as error:  # a learning rate may be too high for the method
-                warn(f"{row.name}, {labels}, {dict(tried)}: {error}")
+                log.warning(f"{row.name}, {labels}, {dict(tried)}: {error}")
                 # Not written down: what was wrong may be put right before the next start.
                 return Trial(row.name, labels, tried, None, time.monotonic() - begun, str(error))
             known = {"validation": validation, "seconds": _seconds(folder)}
@@ -223,7 +222,7 @@ class Comparison:
         known = result_of(folder)
         if known is None:
             run = self._train(folder, labels, config)
-            with muted(bars=True):
+            with quiet(bars=True):
                 scores = load(run, config.device).evaluate(
                     self.data.for_run(config),
                     self.test,
@@ -250,7 +249,7 @@ class Comparison:
             known = asdict(cell)
             finish(folder, known, self.keep)
         elif self.keep and not RunFolder(folder).best.is_file():
-            warn(f"{row.name}, {labels}, seed {config.seed}: finished before, without --keep; its model is gone")
+            log.warning(f"{row.name}, {labels}, seed {config.seed}: finished before, without --keep; its model is gone")
         return Cell(**{**known, "row": row.name, "recipe": row.recipe, "chosen": chosen})
 
     def _train(self, folder: Path, labels: str, config: Config) -> Run:
@@ -260,7 +259,7 @@ class Comparison:
             dataset = dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, labels, self.plan.hide_seed))
         self.folder = folder
         try:
-            with muted(bars=True):
+            with quiet(bars=True):
                 return train(dataset, config, folder, resume=began, overwrite=not began, source=self._source(labels))
         finally:
             self.folder = None

@@ -12,7 +12,7 @@ import numpy as np
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
-from trilabel.run_folder import RunFolder
+from trilabel.training.run_folder import RunFolder
 
 try:
     import fcntl
@@ -59,7 +59,7 @@ def finish(folder: Path, result: Mapping[str, Any], keep: bool) -> None:
             file.unlink()
 
 
-def take_folder(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> None:
+def open_comparison(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> None:
     """Makes the folder of a comparison, or makes sure that it compares the same data."""
     file = out / _DATA
     about = {"source": source, "images": len(dataset), "classes": list(dataset.classes)}

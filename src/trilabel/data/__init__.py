@@ -9,14 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats import FORMATS, check_options, format_of, writer_of
-from trilabel.data.formats.assemble import check_choice
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.assemble import check_choice
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.image_paths import existing
 from trilabel.data.scenes import scenes
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
 
@@ -36,7 +37,7 @@ def read(
     """Reads images and labels; `format` is one of FORMATS, or None to find out. `options` go to the format's reader.
 
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
-    images without a file. `splits` maps names to ids (a list, or a text file with one a line), which replace the
+    images without a file. `splits` maps names to ids (a list, or a text file with one per line), which replace the
     splits of the data and leave what is not named to "train", or to a number of images (an int) or a share of them (a
     float between 0 and 1), drawn with `seed` from "train". Without any of it all rows are "train".
     """

@@ -7,11 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from trilabel.data.boxes import Boxes
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.metrics import Boxes
-
-__all__ = ["Boxes", "Dataset"]
 
 
 @dataclass(frozen=True)

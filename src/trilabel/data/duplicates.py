@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.console import track
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
+from trilabel.log import track
 
 _BLOCK = 1 << 20
 

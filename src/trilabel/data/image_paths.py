@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 _SAMPLE = 50

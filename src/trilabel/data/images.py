@@ -18,11 +18,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
-from trilabel.console import progress, track
 from trilabel.errors import TrilabelError
+from trilabel.log import progress, track
 
 Cache = Literal["auto", "none", "memory", "device"]
-Trouble = tuple[int, str]  # position, and what is wrong with the image there
+ImageError = tuple[int, str]  # position, and what is wrong with the image there
 
 _SHARE_OF_MEMORY = 0.4  # of what is free, that "auto" gives to decoded images
 _FREE_WHERE_NOBODY_TELLS = 4 << 30  # bytes: macOS and Windows have no such number
@@ -49,10 +49,10 @@ def decode(path: str | Path, size: int) -> Tensor:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
             file.load()
             image = _upright(file)
-            if image.mode.startswith(("I", "F")):  # 16-bit and float greys: PIL would clip them to white
+            if image.mode.startswith(("I", "F")):  # 16-bit and float grays: PIL would clip them to white
                 image = _to_8_bit(image)
             if image.mode == "P" and "transparency" in image.info:
-                image = image.convert("RGBA")  # the same colours in the end, but PIL warns on the direct way
+                image = image.convert("RGBA")  # the same colors in the end, but PIL warns on the direct way
             small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
     except FileNotFoundError:
         raise TrilabelError(f"{path}: {_MISSING}") from None
@@ -76,7 +76,7 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
     return Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
 
 
-def looks_wrong(path: str) -> str | None:
+def check_image(path: str) -> str | None:
     """What is wrong with an image file, as far as its first and last bytes tell; None where it looks whole.
 
     Only a file without a proper end is decoded: cameras write all sorts of things behind an image.
@@ -106,11 +106,11 @@ def looks_wrong(path: str) -> str | None:
     return None
 
 
-def find_trouble(paths: Sequence[str], shown: bool = True) -> list[Trouble]:
+def validate_images(paths: Sequence[str], shown: bool = True) -> list[ImageError]:
     """Missing, empty and cut-off files among `paths`, found without decoding any."""
     with ThreadPoolExecutor(16) as pool:
         parts = (paths[start : start + 10_000] for start in range(0, len(paths), 10_000))  # map would queue them all
-        found = (wrong for part in parts for wrong in pool.map(looks_wrong, part))
+        found = (wrong for part in parts for wrong in pool.map(check_image, part))
         results = track(found, "looking at image files", len(paths), shown)
         return [(position, wrong) for position, wrong in enumerate(results) if wrong]
 
@@ -118,12 +118,12 @@ def find_trouble(paths: Sequence[str], shown: bool = True) -> list[Trouble]:
 # ---- many images
 
 
-class Drawn(NamedTuple):
+class ImageBatch(NamedTuple):
     """A batch as it comes from a source."""
 
     images: Tensor  # B×3×S×S uint8 on the device
     positions: NDArray[np.int64]  # B: which images of the source these are
-    failed: list[Trouble]  # images that had to be left out
+    failed: list[ImageError]  # images that had to be left out
 
 
 class ImageSource:
@@ -139,13 +139,13 @@ class ImageSource:
     def __len__(self) -> int:
         return len(self.store)
 
-    def batches(self, positions: Sequence[NDArray[np.int64]], skip_broken: bool = False) -> Iterator[Drawn]:
+    def batches(self, positions: Sequence[NDArray[np.int64]], skip_broken: bool = False) -> Iterator[ImageBatch]:
         """One batch for each array of positions. Images that fail are left out (`skip_broken`) or raise."""
         if isinstance(self.store, Tensor):
             for some in positions:
                 index = torch.from_numpy(some).to(self.store.device, non_blocking=True)
                 images = self.store[index]
-                yield Drawn(to_device(images, self.device), some, [])
+                yield ImageBatch(to_device(images, self.device), some, [])
             return
         files = _Files(self.store, self.size)
         loader: DataLoader[Any] = DataLoader(
@@ -158,7 +158,7 @@ class ImageSource:
         for images, good, failed in loader:
             if not skip_broken:
                 _stop_at(failed)
-            yield Drawn(images.to(self.device, non_blocking=True), good.numpy(), failed)
+            yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
 
 
 def open_images(
@@ -170,7 +170,7 @@ def open_images(
     workers: int | None = None,
     broken: Literal["stop", "skip"] = "stop",
     shown: bool = True,
-) -> tuple[ImageSource, list[Trouble]]:
+) -> tuple[ImageSource, list[ImageError]]:
     """A source over images in memory (N×3×H×W uint8) or in files, and which of them it had to leave out.
 
     Files are looked at before anything starts; with a cache they are also decoded. A missing or broken one raises
@@ -181,7 +181,7 @@ def open_images(
     if paths is None:
         raise TrilabelError("no images: neither paths nor image arrays were given")
     workers = min(16, os.cpu_count() or 1) if workers is None else workers
-    trouble = find_trouble(paths, shown)
+    trouble = validate_images(paths, shown)
     if len(paths) > 1 and sum(_MISSING in message for _, message in trouble) == len(paths):
         raise TrilabelError(
             f"{trouble[0][1]}, and no other of {len(paths)} images either; is --images the right folder?"
@@ -221,10 +221,10 @@ def resized(images: Tensor, size: int) -> Tensor:
 
 def _decode_all(
     source: ImageSource, keep_on: torch.device, broken: Literal["stop", "skip"], shown: bool
-) -> tuple[Tensor, list[Trouble]]:
+) -> tuple[Tensor, list[ImageError]]:
     files = ImageSource(source.store, source.size, torch.device("cpu"), source.workers)
     store = torch.zeros((len(files), 3, files.size, files.size), dtype=torch.uint8, device=keep_on)
-    failed: list[Trouble] = []
+    failed: list[ImageError] = []
     with progress("decoding images", len(files), shown) as advance:
         for drawn in files.batches(in_order(len(files), 64), broken == "skip"):
             store[torch.from_numpy(drawn.positions).to(keep_on)] = drawn.images.to(keep_on)
@@ -260,7 +260,7 @@ def _free_memory() -> int:
         return _FREE_WHERE_NOBODY_TELLS
 
 
-def _stop_at(trouble: list[Trouble]) -> None:
+def _stop_at(trouble: list[ImageError]) -> None:
     if trouble:
         more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
         raise TrilabelError(f"{trouble[0][1]}{more}; replace it, or leave such images out with --broken skip")
@@ -286,7 +286,7 @@ class _Files(torch.utils.data.Dataset[tuple[int, Tensor | str]]):
             return position, str(error)
 
 
-def _collate(parts: list[tuple[int, Tensor | str]]) -> tuple[Tensor, Tensor, list[Trouble]]:
+def _collate(parts: list[tuple[int, Tensor | str]]) -> tuple[Tensor, Tensor, list[ImageError]]:
     good = [(position, image) for position, image in parts if isinstance(image, Tensor)]
     failed = [(position, message) for position, message in parts if isinstance(message, str)]
     images = torch.stack([image for _, image in good]) if good else torch.zeros((0, 3, 1, 1), dtype=torch.uint8)

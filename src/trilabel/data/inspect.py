@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import existing
-from trilabel.expected import labelled_positives
 from trilabel.labels import Labels
+from trilabel.labels.expected_positives import labelled_positives
 
 _MOST_PAIRS = 10
 _FEW_PRESENTS = 10
@@ -29,8 +29,8 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
         "classes": classes,
         "known": labels.known,
         "known_share": labels.known_share,
-        "presents": int(present.sum()),
-        "absents": int(absent.sum()),
+        "positives": int(present.sum()),
+        "negatives": int(absent.sum()),
         "splits": {name: len(rows) for name, rows in dataset.splits.items()},
         "boxes": 0 if dataset.boxes is None else len(dataset.boxes.image),
         "notes": list(dataset.notes),
@@ -100,7 +100,7 @@ def advice(labels: Labels) -> list[str]:
     if not absent.any():
         found.append(
             "no label is known to be absent: methods that use known labels alone would call everything present; "
-            "use one made for presents only, such as assume-negative"
+            "use one made for positives only, such as assume-negative"
         )
     elif without := int(((absent == 0) & (present > 0)).sum()):
         found.append(f"{without} classes have no known absent: known-only will call them present everywhere")
@@ -113,7 +113,7 @@ def advice(labels: Labels) -> list[str]:
     for names in similar_names(labels.classes)[:_MOST_ALIKE]:
         found.append(f"{' and '.join(map(repr, names))} are different classes; if they are not, give them one name")
     if few := int(((present > 0) & (present < _FEW_PRESENTS)).sum()):
-        found.append(f"{few} classes have fewer than {_FEW_PRESENTS} known presents: expect poor scores for them")
+        found.append(f"{few} classes have fewer than {_FEW_PRESENTS} known positives: expect poor scores for them")
     if silent:
         found.append(f"{silent} images have no known label: known-only learns nothing from them")
     return found

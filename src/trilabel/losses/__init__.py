@@ -1,6 +1,6 @@
 """Losses as pure functions: f(logits B×C, labels B×C in +1/−1/0, …) gives a scalar."""
 
-from trilabel.losses._parts import unknown_as_absent, with_slope
+from trilabel.losses._parts import unknown_as_absent, with_gradient
 from trilabel.losses.assume_negative import assume_negative, weak_assume_negative
 from trilabel.losses.known import asymmetric, bce, focal, known_mean_bce, partial_bce, per_image_bce
 from trilabel.losses.large_loss import large_loss, large_unknown
@@ -30,5 +30,5 @@ __all__ = [
     "unknown_as_absent",
     "warp",
     "weak_assume_negative",
-    "with_slope",
+    "with_gradient",
 ]

@@ -1,7 +1,7 @@
 """What the losses share: checks, wide arithmetic, the cross-entropy of every label, and reductions.
 
-A loss reads `signs(logits, labels)`, turns them into one part a label (`signed_bce`, `focused_bce`, or its own
-arithmetic on `widen(logits)`), and reduces. Nothing here waits for the device: no value of a tensor is ever looked at.
+A loss reads `check_inputs(logits, labels)`, turns them into one part a label (`signed_bce`, `focused_bce`, or its own
+arithmetic on `to_float32(logits)`), and reduces. Nothing here waits for the device: no value is ever looked at.
 """
 
 from typing import Any, Literal
@@ -19,7 +19,7 @@ Smoothing = float | tuple[float, float]
 _LARGEST_LOGIT = 1e30
 
 
-def signs(logits: Tensor, labels: Tensor) -> Tensor:
+def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
     """Check both (B×C) and give the labels +1/−1/0 in the dtype that the loss is computed in."""
     shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
     if logits.ndim != 2 or logits.shape != labels.shape:
@@ -40,7 +40,7 @@ def check_range(name: str, value: float, low: float, high: float) -> None:
         raise TrilabelError(f"{name} is {value!r}: give a number from {low:g} to {high:g}")
 
 
-def widen(logits: Tensor) -> Tensor:
+def to_float32(logits: Tensor) -> Tensor:
     """B×C in float32 (float64 stays), infinite logits made finite; NaN stays NaN, so that training can stop on it."""
     return logits.to(_wide(logits)).clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT)
 
@@ -54,7 +54,7 @@ def unknown_as_absent(sign: Tensor) -> Tensor:
     return sign.clamp(min=0).mul_(2).sub_(1)
 
 
-class _WithSlope(torch.autograd.Function):
+class _WithGradient(torch.autograd.Function):
     """Parts whose derivative by the logits is already known: half the passes over memory that autograd would make."""
 
     @staticmethod
@@ -71,9 +71,9 @@ class _WithSlope(torch.autograd.Function):
         return gradient * slope, None, None
 
 
-def with_slope(logits: Tensor, parts: Tensor, slope: Tensor) -> Tensor:
+def with_gradient(logits: Tensor, parts: Tensor, slope: Tensor) -> Tensor:
     """`parts` (B×C or a scalar), whose gradient by `logits` (B×C) is `slope` (B×C); computed under `torch.no_grad`."""
-    result: Tensor = _WithSlope.apply(logits, parts, slope)
+    result: Tensor = _WithGradient.apply(logits, parts, slope)
     return result
 
 
@@ -86,7 +86,7 @@ def signed_bce(logits: Tensor, sign: Tensor, smoothing: Smoothing = 0) -> Tensor
     check_range("smoothing of positives", of_positives, 0, 1)
     check_range("smoothing of negatives", of_negatives, 0, 1)
     with torch.no_grad():
-        margin = widen(logits).mul_(sign)
+        margin = to_float32(logits).mul_(sign)
         parts = F.logsigmoid(margin).mul_(sign.abs()).neg_()
         slope = torch.sigmoid(-margin).mul_(sign).neg_()
         if of_positives or of_negatives:
@@ -94,7 +94,7 @@ def signed_bce(logits: Tensor, sign: Tensor, smoothing: Smoothing = 0) -> Tensor
             moved = sign.clamp(min=0).mul_(of_positives).sub_(sign.clamp(max=0), alpha=of_negatives)
             parts.addcmul_(moved, margin)
             slope.addcmul_(moved, sign)
-    return with_slope(logits, parts, slope)
+    return with_gradient(logits, parts, slope)
 
 
 def focused_bce(logits: Tensor, sign: Tensor, gamma: float | Tensor) -> Tensor:
@@ -103,12 +103,12 @@ def focused_bce(logits: Tensor, sign: Tensor, gamma: float | Tensor) -> Tensor:
     `gamma` is one number, or B×C to focus labels differently.
     """
     with torch.no_grad():
-        margin = widen(logits).mul_(sign)
+        margin = to_float32(logits).mul_(sign)
         wrong = torch.sigmoid(-margin)
         weight = torch.pow(wrong, gamma).mul_(sign)
         slope = wrong.mul_(weight).neg_()
         parts = F.logsigmoid(margin).mul_(weight).mul_(sign).neg_()
-    return with_slope(logits, parts, slope)
+    return with_gradient(logits, parts, slope)
 
 
 def reduce(parts: Tensor, reduction: Reduction) -> Tensor:

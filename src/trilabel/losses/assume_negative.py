@@ -6,7 +6,7 @@ Throughout, `logits` are B×C and `labels` B×C in +1 present, −1 absent, 0 un
 import torch
 from torch import Tensor
 
-from trilabel.losses._parts import Smoothing, check_range, signed_bce, signs, unknown_as_absent
+from trilabel.losses._parts import Smoothing, check_inputs, check_range, signed_bce, unknown_as_absent
 
 
 def assume_negative(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
@@ -17,7 +17,7 @@ def assume_negative(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) ->
     >>> assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(1.1629)
     """
-    sign = unknown_as_absent(signs(logits, labels))
+    sign = unknown_as_absent(check_inputs(logits, labels))
     return signed_bce(logits, sign, smoothing).mean()
 
 
@@ -29,7 +29,7 @@ def weak_assume_negative(logits: Tensor, labels: Tensor, weight: float | None = 
     >>> weak_assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.6026)
     """
-    sign = unknown_as_absent(signs(logits, labels))
+    sign = unknown_as_absent(check_inputs(logits, labels))
     if weight is None:
         weight = 1 / max(sign.shape[1] - 1, 1)
     check_range("weight", weight, 0, torch.inf)

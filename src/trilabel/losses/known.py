@@ -10,13 +10,13 @@ from trilabel.errors import TrilabelError
 from trilabel.losses._parts import (
     Reduction,
     Smoothing,
+    check_inputs,
     check_range,
     focused_bce,
     reduce,
     signed_bce,
-    signs,
-    widen,
-    with_slope,
+    to_float32,
+    with_gradient,
 )
 
 
@@ -28,7 +28,7 @@ def bce(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
     >>> bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.1467)
     """
-    return signed_bce(logits, signs(logits, labels), smoothing).mean()
+    return signed_bce(logits, check_inputs(logits, labels), smoothing).mean()
 
 
 def solve_weight(gamma: float, at: float, value: float) -> tuple[float, float]:
@@ -52,7 +52,7 @@ def partial_bce(logits: Tensor, labels: Tensor, gamma: float = 1, at: float = 0.
     tensor(0.3641)
     """
     alpha, beta = solve_weight(gamma, at, value)
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     classes = sign.shape[1]
     smallest = alpha * classes**-gamma + beta  # g is monotonic, and g(1) = 1
     if smallest < 0:
@@ -64,7 +64,7 @@ def partial_bce(logits: Tensor, labels: Tensor, gamma: float = 1, at: float = 0.
 
 def known_mean_bce(logits: Tensor, labels: Tensor) -> Tensor:
     """Σ known BCE of the batch ÷ number of known labels of the batch ("BN-BCE", Wang 2023)."""
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     return signed_bce(logits, sign).sum() / sign.abs().sum().clamp(min=1)
 
 
@@ -73,7 +73,7 @@ def per_image_bce(logits: Tensor, labels: Tensor) -> Tensor:
 
     Equals `partial_bce` with gamma −1, alpha 1, beta 0; an image without known labels adds 0.
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     return (signed_bce(logits, sign).sum(1) / _known_per_image(sign)).mean()
 
 
@@ -88,7 +88,7 @@ def focal(logits: Tensor, labels: Tensor, gamma: float = 2, reduction: Reduction
     The weight is not differentiated. "mean" divides by B·C, "none" gives the B×C parts.
     """
     check_range("focal gamma", gamma, 0, torch.inf)
-    return reduce(focused_bce(logits, signs(logits, labels), gamma), reduction)
+    return reduce(focused_bce(logits, check_inputs(logits, labels), gamma), reduction)
 
 
 def asymmetric(
@@ -110,7 +110,7 @@ def asymmetric(
     check_range("gamma_pos", gamma_pos, 0, torch.inf)
     check_range("gamma_neg", gamma_neg, 0, torch.inf)
     check_range("clip", clip, 0, 1)
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     if clip:
         return reduce(_clipped(logits, sign, gamma_pos, gamma_neg, clip), reduction)
     if gamma_pos == gamma_neg:
@@ -123,7 +123,7 @@ def asymmetric(
 def _clipped(logits: Tensor, sign: Tensor, gamma_pos: float, gamma_neg: float, clip: float) -> Tensor:
     """Parts of `asymmetric`, B×C. In place where it can be: fresh memory costs more here than the arithmetic."""
     with torch.no_grad():
-        margin = widen(logits).mul_(sign)
+        margin = to_float32(logits).mul_(sign)
         present = sign.clamp(min=0)
         right = torch.sigmoid(margin).clamp_(min=1e-35)
         shifted = torch.add(right, sign.clamp(max=0), alpha=-clip).clamp_(max=1)
@@ -135,7 +135,7 @@ def _clipped(logits: Tensor, sign: Tensor, gamma_pos: float, gamma_neg: float, c
         weight = _power(wrong, gamma_neg).lerp_(_power(wrong, gamma_pos), present).mul_(sign)
         slope.mul_(weight).neg_()
         parts.mul_(weight).mul_(sign).neg_()
-    return with_slope(logits, parts, slope)
+    return with_gradient(logits, parts, slope)
 
 
 def _power(base: Tensor, exponent: float) -> Tensor:

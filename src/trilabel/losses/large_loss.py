@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
-from trilabel.losses._parts import check_range, signed_bce, signs, unknown_as_absent, widen
+from trilabel.losses._parts import check_inputs, check_range, signed_bce, to_float32, unknown_as_absent
 
 Mode = Literal["reject", "correct"]
 
@@ -29,7 +29,7 @@ def large_loss(
     """
     check_range("epoch", epoch, 1, torch.inf)
     check_range("delta", delta, 0, torch.inf)
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     if epoch == 1:
         picked = torch.zeros_like(sign, dtype=torch.bool)
     elif start is None:
@@ -58,10 +58,10 @@ def large_unknown(logits: Tensor, labels: Tensor, count: int | None = None, thre
     """
     if (count is None) == (threshold is None):
         raise TrilabelError(f"large_unknown needs either count or threshold, got {count!r} and {threshold!r}")
-    unknown = signs(logits, labels) == 0
+    unknown = check_inputs(logits, labels) == 0
     # The loss of an absent label, log(1 + exp(x)), grows with its logit: logits are compared, which costs no
     # arithmetic, and losses that rounding makes equal stay apart.
-    wide = widen(logits.detach())
+    wide = to_float32(logits.detach())
     if count is None:
         assert threshold is not None
         check_range("threshold", threshold, -torch.inf, torch.inf)

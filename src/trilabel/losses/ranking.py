@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from trilabel.losses._parts import signs, widen, with_slope
+from trilabel.losses._parts import check_inputs, to_float32, with_gradient
 
 # A sum over all pairs of thousands of classes must be finite in float32 too, so logits end earlier here than elsewhere.
 _LARGEST_IN_PAIRS = 1e20
@@ -23,17 +23,17 @@ def pairwise_ranking(logits: Tensor, labels: Tensor) -> Tensor:
     >>> pairwise_ranking(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.3573)
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     with torch.no_grad():
         present, unknown = sign.clamp(min=0), sign.abs().neg_().add_(1)
         # Probabilities differ by 1 at most, so no pair is ever cut off at 0, and the sum over pairs falls apart:
         # 1 − f_i counts once for each unknown label of the image, f_j once for each present one.
         partners = present * unknown.sum(1, keepdim=True) + unknown * present.sum(1, keepdim=True)
         direction = present.sub_(unknown)
-        wrong = torch.sigmoid(widen(logits).mul_(direction).neg_())
+        wrong = torch.sigmoid(to_float32(logits).mul_(direction).neg_())
         parts = wrong * partners
         slope = wrong.neg_().add_(1).mul_(parts).mul_(direction).neg_()
-    return with_slope(logits, parts, slope).mean()
+    return with_gradient(logits, parts, slope).mean()
 
 
 def lsep(logits: Tensor, labels: Tensor) -> Tensor:
@@ -44,16 +44,16 @@ def lsep(logits: Tensor, labels: Tensor) -> Tensor:
     >>> lsep(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.0486)
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     with torch.no_grad():
-        wide = widen(logits)
+        wide = to_float32(logits)
         absent, present = _nowhere_but(sign < 0, wide), _nowhere_but(sign > 0, -wide)
         gap = absent.logsumexp(1) + present.logsumexp(1)
         value = F.logsigmoid(-gap).mean().neg()
         # The softmax over no label at all is NaN; such an image has no slope.
         slope = absent.softmax(1).nan_to_num_().sub_(present.softmax(1).nan_to_num_())
         slope.mul_(torch.sigmoid(gap).div_(len(gap)).unsqueeze(1))
-    return with_slope(logits, value, slope)
+    return with_gradient(logits, value, slope)
 
 
 def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
@@ -65,9 +65,9 @@ def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
     >>> ranknet(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.0486)
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     with torch.no_grad():
-        wide = widen(logits).clamp_(-_LARGEST_IN_PAIRS, _LARGEST_IN_PAIRS)
+        wide = to_float32(logits).clamp_(-_LARGEST_IN_PAIRS, _LARGEST_IN_PAIRS)
         present, absent = sign.clamp(min=0), sign.clamp(max=0).neg_()
         weight = (present.sum(1) * absent.sum(1)).clamp_(min=1).mul_(len(wide)).reciprocal_()
         value, slope = torch.zeros_like(weight), torch.zeros_like(wide)
@@ -86,7 +86,7 @@ def ranknet(logits: Tensor, labels: Tensor) -> Tensor:
             pushed.add_(wrong.sum(1))
         slope.index_add_(1, below, pushed)
         slope.mul_(weight.unsqueeze(1))
-    return with_slope(logits, value.mul_(weight).sum(), slope)
+    return with_gradient(logits, value.mul_(weight).sum(), slope)
 
 
 def _nowhere_but(chosen: Tensor, scores: Tensor) -> Tensor:
@@ -103,9 +103,9 @@ def warp(logits: Tensor, labels: Tensor) -> Tensor:
     >>> warp(torch.tensor([[0.5, -0.2, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.1000)
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     with torch.no_grad():
-        wide = widen(logits).clamp_(-_LARGEST_IN_PAIRS, _LARGEST_IN_PAIRS)
+        wide = to_float32(logits).clamp_(-_LARGEST_IN_PAIRS, _LARGEST_IN_PAIRS)
         present, absent = sign.clamp(min=0), sign.clamp(max=0).neg_()
         # What is not absent is moved below every logit: it violates no margin. Moved rather than overwritten, and
         # largest first, so that a NaN, wherever it stands, gets into all sums.
@@ -125,7 +125,7 @@ def warp(logits: Tensor, labels: Tensor) -> Tensor:
         pushed = pushing[:, 1:].flip(1).cumsum(1).flip(1)
         slope = torch.zeros_like(wide).scatter_(1, order, pushed)
         slope.addcmul_(weight, violators, value=-1).div_(wide.numel())
-    return with_slope(logits, value, slope)
+    return with_gradient(logits, value, slope)
 
 
 def _harmonic(like: Tensor) -> Tensor:

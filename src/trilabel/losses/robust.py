@@ -12,13 +12,13 @@ from torch import Tensor
 from trilabel.errors import TrilabelError
 from trilabel.losses._parts import (
     Reduction,
+    check_inputs,
     check_range,
     focused_bce,
     reduce,
-    signs,
+    to_float32,
     unknown_as_absent,
-    widen,
-    with_slope,
+    with_gradient,
 )
 from trilabel.losses.known import asymmetric
 from trilabel.losses.large_loss import large_unknown
@@ -44,9 +44,9 @@ def hill(
     """
     check_range("weight", weight, 1, torch.inf)
     check_range("gamma", gamma, 0, torch.inf)
-    present = signs(logits, labels) > 0
+    present = check_inputs(logits, labels) > 0
     with torch.no_grad():
-        wide = widen(logits)
+        wide = to_float32(logits)
         parts, slope = _focal(wide - margin, gamma)
         probability = torch.sigmoid(wide)
         squared = probability.square()
@@ -54,7 +54,7 @@ def hill(
         # d/dx of (weight − p)·p² is (2·weight − 3·p)·p²·(1−p)
         squared.mul_(torch.sigmoid(wide.neg_())).mul_(probability.mul_(-3).add_(2 * weight))
         slope = torch.where(present, slope, squared)
-    return reduce(with_slope(logits, parts, slope), reduction)
+    return reduce(with_gradient(logits, parts, slope), reduction)
 
 
 def _focal(margin: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
@@ -92,21 +92,21 @@ def splc_with(
 ) -> Tensor:
     """`splc` with the `corrected` unknown labels (bool, B×C) read as present."""
     check_range("gamma", gamma, 0, torch.inf)
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     with torch.no_grad():
         scored = unknown_as_absent(sign).masked_fill_(corrected, 1)
-        parts, slope = _focal(widen(logits).sub_(sign.clamp(min=0), alpha=margin).mul_(scored), gamma)
-    return reduce(with_slope(logits, parts, slope.mul_(scored)), reduction)
+        parts, slope = _focal(to_float32(logits).sub_(sign.clamp(min=0), alpha=margin).mul_(scored), gamma)
+    return reduce(with_gradient(logits, parts, slope.mul_(scored)), reduction)
 
 
 def splc_corrected(logits: Tensor, labels: Tensor, epoch: int, tau: float, change_epoch: int) -> Tensor:
     """Which unknown labels SPLC reads as present, a bool mask B×C: those with p > tau, from `change_epoch` on."""
     check_range("epoch", epoch, 1, torch.inf)
     check_range("tau", tau, 0, 1)
-    unknown = signs(logits, labels) == 0
+    unknown = check_inputs(logits, labels) == 0
     if epoch < change_epoch:
         return torch.zeros_like(unknown)
-    return unknown & (torch.sigmoid(widen(logits.detach())) > tau)
+    return unknown & (torch.sigmoid(to_float32(logits.detach())) > tau)
 
 
 def partial_asymmetric(
@@ -129,7 +129,7 @@ def partial_asymmetric(
     >>> partial_asymmetric(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]), top_k=1, reduction="sum")
     tensor(0.2112)
     """
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     if mode == "ignore":
         selected = torch.zeros_like(sign, dtype=torch.bool)
     elif mode == "negative":
@@ -154,7 +154,7 @@ def asymmetric_with(
     """`asymmetric`, in which the `selected` unknown labels (bool, B×C) are absent with a focus of their own."""
     for name, gamma in (("gamma_pos", gamma_pos), ("gamma_neg", gamma_neg), ("gamma_unknown", gamma_unknown)):
         check_range(name, gamma, 0, torch.inf)
-    sign = signs(logits, labels)
+    sign = check_inputs(logits, labels)
     if clip:
         known = asymmetric(logits, sign, gamma_pos, gamma_neg, clip, "none")
         return reduce(known + asymmetric(logits, -selected.to(sign.dtype), 0, gamma_unknown, clip, "none"), reduction)
@@ -169,7 +169,7 @@ def selected_unknown(logits: Tensor, labels: Tensor, top_k: int, ignored_classes
     `ignored_classes` (bool, C: classes that are present often). The former are counted over all classes.
     """
     check_range("top_k", top_k, 0, torch.inf)
-    selected = (signs(logits, labels) == 0) & ~large_unknown(logits, labels, count=top_k * len(labels))
+    selected = (check_inputs(logits, labels) == 0) & ~large_unknown(logits, labels, count=top_k * len(labels))
     if ignored_classes is None:
         return selected
     if ignored_classes.dtype != torch.bool or ignored_classes.shape != labels.shape[1:]:

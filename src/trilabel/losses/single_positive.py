@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from trilabel.losses._parts import check_range, signed_bce, signs, widen, with_slope
+from trilabel.losses._parts import check_inputs, check_range, signed_bce, to_float32, with_gradient
 
 
 def ignore_unobserved_negatives(logits: Tensor, labels: Tensor, truth: Tensor) -> Tensor:
@@ -20,7 +20,7 @@ def ignore_unobserved_negatives(logits: Tensor, labels: Tensor, truth: Tensor) -
     >>> ignore_unobserved_negatives(logits, labels, truth=torch.tensor([[1, -1, 1]]))
     tensor(0.1467)
     """
-    present, true_sign = signs(logits, labels).clamp(min=0), signs(logits, truth)
+    present, true_sign = check_inputs(logits, labels).clamp(min=0), check_inputs(logits, truth)
     return signed_bce(logits, torch.where(present > 0, present, true_sign.clamp(max=0))).mean()
 
 
@@ -32,16 +32,16 @@ def expected_positive(logits: Tensor, labels: Tensor, expected_positives: float,
     >>> expected_positive(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]), expected_positives=1.5)
     tensor(0.0826)
     """
-    present = signs(logits, labels).clamp(min=0)
+    present = check_inputs(logits, labels).clamp(min=0)
     check_range("strength", strength, 0, torch.inf)
     check_range("expected_positives", expected_positives, 0, logits.shape[1])
     with torch.no_grad():
-        wide = widen(logits)
+        wide = to_float32(logits)
         probability, opposite = torch.sigmoid(wide), torch.sigmoid(-wide)
         excess = probability.mean() - expected_positives / logits.shape[1]
         value = strength * excess.square() - F.logsigmoid(wide).mul_(present).mean()
         slope = (probability * opposite).mul_(2 * strength * excess).sub_(opposite.mul_(present))
-    return with_slope(logits, value, slope.div_(slope.numel()))
+    return with_gradient(logits, value, slope.div_(slope.numel()))
 
 
 def role(logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_positives: float) -> Tensor:
@@ -53,9 +53,11 @@ def role(logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_posit
     >>> role(torch.tensor([[2.0, -1.0]]), torch.tensor([[1, 0]]), torch.tensor([[3.0, -0.5]]), expected_positives=1)
     tensor(0.5421)
     """
-    present, _ = signs(logits, labels).clamp(min=0), signs(estimate_logits, labels)
+    present, _ = check_inputs(logits, labels).clamp(min=0), check_inputs(estimate_logits, labels)
     value, by_logits, by_estimate = role_slopes(logits, present, estimate_logits, expected_positives)
-    return with_slope(logits, value, by_logits) + with_slope(estimate_logits, torch.zeros_like(value), by_estimate)
+    return with_gradient(logits, value, by_logits) + with_gradient(
+        estimate_logits, torch.zeros_like(value), by_estimate
+    )
 
 
 @torch.no_grad()
@@ -67,7 +69,7 @@ def role_slopes(
     Known absent labels count as well, as present ones do: −½ log(1−f) − ½ log(1−g), ÷ (B·C).
     """
     check_range("expected_positives", expected_positives, 0, logits.shape[1])
-    sign, both = signs(logits, labels), torch.stack((widen(logits), widen(estimate_logits)))
+    sign, both = check_inputs(logits, labels), torch.stack((to_float32(logits), to_float32(estimate_logits)))
     probability, opposite = torch.sigmoid(both), torch.sigmoid(-both)
     # Each is the other's target, and a known label counts once more.
     up, down = probability.flip(0).add_(sign.clamp(min=0)), opposite.flip(0).sub_(sign.clamp(max=0))

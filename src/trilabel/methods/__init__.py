@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trilabel.config import settings_of
-from trilabel.errors import no_such
+from trilabel.errors import unknown_name_error
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
 from trilabel.methods.asymmetric import Asymmetric, Focal
-from trilabel.methods.base import Batch, Method, OverProcesses
+from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import one_sided
 from trilabel.methods.expected_positive import ExpectedPositive
 from trilabel.methods.imcl import Imcl
@@ -21,8 +20,9 @@ from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
 from trilabel.methods.selective import Selective
 from trilabel.methods.self_training import SelfTraining
+from trilabel.settings import settings_of
 
-__all__ = ["METHODS", "Batch", "Method", "OverProcesses", "check_method", "choose_method", "create_method"]
+__all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_method", "create_method"]
 
 METHODS: dict[str, type[Method]] = {
     "known-only": KnownOnly,
@@ -54,16 +54,16 @@ def create_method(
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
     """Reads a method's settings and makes sure that it can learn from these labels; gives the settings."""
     if name not in METHODS:
-        raise no_such("method", name, METHODS)
+        raise unknown_name_error("method", name, METHODS)
     chosen = settings_of(METHODS[name].Settings, settings, name)
     METHODS[name].check(chosen, labels)
     return chosen
 
 
 def choose_method(labels: Labels) -> tuple[str, dict[str, Any]]:
-    """(method, its settings) for someone who named none: by whether absents are known, of most classes at least.
+    """(method, its settings) for someone who named none: by whether negatives are known, of most classes at least.
 
-    Assumed absents weigh little: where presents alone are known, plain AN ranks no better and hardly ever calls a
+    Assumed negatives weigh little: where positives alone are known, plain AN ranks no better and hardly ever calls a
     class present.
     """
     without, classes = one_sided(labels)

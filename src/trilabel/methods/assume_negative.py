@@ -8,7 +8,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.base import PureLoss
-from trilabel.methods.checks import require_presents
+from trilabel.methods.checks import require_positives
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class AssumeNegativeSettings:
     """Plain AN as it stands; a weight below 1 makes it WAN, smoothing makes it AN-LS."""
 
     weight: float | None = 1.0
-    """Weight of absents, known or assumed, against presents; none: 1 ÷ (classes − 1)."""
+    """Weight of negatives, known or assumed, against positives; none: 1 ÷ (classes − 1)."""
     smoothing: float = 0.0
     """Share of a target moved to its opposite."""
     smoothing_negatives: float | None = None
-    """The same for absents where it differs from that of presents; none: as `smoothing`."""
+    """The same for negatives where it differs from that of positives; none: as `smoothing`."""
 
 
 class AssumeNegative(PureLoss):
@@ -28,14 +28,14 @@ class AssumeNegative(PureLoss):
 
     Settings = AssumeNegativeSettings
     settings: AssumeNegativeSettings
-    summary = "unknown counts as absent; absents may weigh less (WAN) or targets be smoothed (AN-LS)"
-    suits = "presents known, absents rare or never named"
+    summary = "unknown counts as absent; negatives may weigh less (WAN) or targets be smoothed (AN-LS)"
+    suits = "positives known, negatives rare or never named"
 
     @classmethod
     def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:
-        """Needs presents; weight and smoothing exclude each other, as in the paper."""
+        """Needs positives; weight and smoothing exclude each other, as in the paper."""
         super().check(settings, labels)
-        require_presents("assume-negative", labels)
+        require_positives("assume-negative", labels)
         smooth = settings.smoothing or settings.smoothing_negatives
         if smooth and settings.weight != 1.0:
             raise TrilabelError("assume-negative takes a weight or smoothing, not both")

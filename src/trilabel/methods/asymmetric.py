@@ -9,7 +9,7 @@ from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.methods.base import PureLoss
-from trilabel.methods.checks import require_both, require_presents
+from trilabel.methods.checks import require_both, require_positives
 
 _OTHERWISE = "unknown=absent, or a method for such labels, e.g. assume-negative"
 
@@ -30,11 +30,11 @@ class Focal(PureLoss):
     Settings = FocalSettings
     settings: FocalSettings
     summary = "BCE in which easy labels weigh less (focal loss)"
-    suits = "presents known; with unknown=ignore presents and absents known"
+    suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
     def check(cls, settings: FocalSettings, labels: Labels) -> None:
-        """Needs presents, and absents where unknown labels are ignored."""
+        """Needs positives, and negatives where unknown labels are ignored."""
         super().check(settings, labels)
         _check("focal", settings.unknown, labels)
 
@@ -50,26 +50,26 @@ class AsymmetricSettings:
     """The settings that its authors release it with."""
 
     gamma_pos: float = 1.0
-    """Focus on hard presents."""
+    """Focus on hard positives."""
     gamma_neg: float = 4.0
-    """Focus on hard absents."""
+    """Focus on hard negatives."""
     clip: float = 0.05
-    """Absents with a probability below this cost nothing."""
+    """Negatives with a probability below this cost nothing."""
     unknown: Literal["absent", "ignore"] = "absent"
     """Whether an unknown label counts as absent or takes no part."""
 
 
 class Asymmetric(PureLoss):
-    """Focal loss with a focus of their own for absents, the easiest of which cost nothing."""
+    """Focal loss with a focus of their own for negatives, the easiest of which cost nothing."""
 
     Settings = AsymmetricSettings
     settings: AsymmetricSettings
-    summary = "BCE in which easy labels, above all easy absents, weigh less (ASL)"
-    suits = "presents known; with unknown=ignore presents and absents known"
+    summary = "BCE in which easy labels, above all easy negatives, weigh less (ASL)"
+    suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
     def check(cls, settings: AsymmetricSettings, labels: Labels) -> None:
-        """Needs presents, and absents where unknown labels are ignored."""
+        """Needs positives, and negatives where unknown labels are ignored."""
         super().check(settings, labels)
         _check("asymmetric", settings.unknown, labels)
 
@@ -84,4 +84,4 @@ def _check(method: str, unknown: str, labels: Labels) -> None:
     if unknown == "ignore":
         require_both(f"{method} with unknown=ignore", labels, _OTHERWISE)
     else:
-        require_presents(method, labels)
+        require_positives(method, labels)

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from trilabel.config import NoSettings
-from trilabel.label_graph import LabelGraph
+from trilabel.data.side_tables.label_graph import LabelGraph
 from trilabel.labels import Labels
+from trilabel.settings import NoSettings
 
 
 class Batch(NamedTuple):
@@ -21,11 +21,11 @@ class Batch(NamedTuple):
     rows: Tensor  # B: row of each image in the labels that the method was made with; none twice
     epoch: int  # counts from 1 in each stage
     lr: float = 1e-3  # the model's learning rate at this step
-    rehearsal: bool = False  # whether this is the method's rehearsal
+    warm_up: bool = False  # whether this is the method's warm-up
 
 
 # (tensor, "sum" or "max") -> the same over all processes
-OverProcesses = Callable[[Tensor, Literal["sum", "max"]], Tensor]
+AllReduce = Callable[[Tensor, Literal["sum", "max"]], Tensor]
 
 
 class Method(nn.Module):
@@ -52,7 +52,7 @@ class Method(nn.Module):
         super().__init__()
         self.settings = settings
         self.notes: tuple[str, ...] = ()  # what a person should know before it starts
-        self.rehearsal_epochs = 0  # epochs to train first, only for `end_rehearsal`; the model then starts anew
+        self.warm_up_epochs = 0  # epochs to train first, only for `end_warm_up`; the model then starts anew
 
     @classmethod
     def check(cls, settings: Any, labels: Labels) -> None:
@@ -69,15 +69,15 @@ class Method(nn.Module):
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """{"loss": scalar to minimise, "logits": B×C of the batch without gradient, …}. Nothing waits for the device.
 
-        "taken": B×C, as what each label was scored (+1, −1, 0 not at all), where that is not what the batch says or
+        "targets": B×C, as what each label was scored (+1, −1, 0 not at all), where that is not what the batch says or
         unknown as absent: the loop counts what became of unknown labels. Further scalars are averaged for the log.
         """
         raise NotImplementedError
 
-    def end_rehearsal(self, over_processes: OverProcesses) -> None:
-        """Keeps what its steps with `batch.rehearsal` were for; the model then starts anew."""
+    def end_warm_up(self, all_reduce: AllReduce) -> None:
+        """Keeps what its steps with `batch.warm_up` were for; the model then starts anew."""
 
-    def share(self, over_processes: OverProcesses) -> None:
+    def sync(self, all_reduce: AllReduce) -> None:
         """Makes what each process remembers of its images known to all, before it is saved and after each epoch.
 
         Within an epoch an image belongs to one process (but for the few that fill up the last batch).

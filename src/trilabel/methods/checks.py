@@ -4,7 +4,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
 
-def require_presents(method: str, labels: Labels) -> None:
+def require_positives(method: str, labels: Labels) -> None:
     """Stops where no label is known to be present."""
     if not labels.counts_per_class()[0].any():
         raise TrilabelError(
@@ -14,8 +14,8 @@ def require_presents(method: str, labels: Labels) -> None:
 
 
 def require_both(method: str, labels: Labels, instead: str = "a method for such labels, e.g. assume-negative") -> None:
-    """Stops where a method that learns from known labels alone has presents only."""
-    require_presents(method, labels)
+    """Stops where a method that learns from known labels alone has positives only."""
+    require_positives(method, labels)
     if not labels.counts_per_class()[1].any():
         raise TrilabelError(
             f"{method} learns from known labels alone, and no label here is known to be absent: it would call every "
@@ -36,5 +36,5 @@ def note_one_sided(method: str, labels: Labels) -> tuple[str, ...]:
         return ()
     return (
         f"{method}: {without} of {classes} classes have no known absent and will be called present everywhere; label "
-        "some absents of them, or use a method for presents alone, such as assume-negative",
+        "some negatives of them, or use a method for positives alone, such as assume-negative",
     )

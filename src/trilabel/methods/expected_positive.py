@@ -1,4 +1,4 @@
-"""Expected positive regularisation: only named labels are scored, and the number of presents is held (Cole 2021)."""
+"""Expected positive regularisation: only named labels are scored, and the number of positives is held (Cole 2021)."""
 
 from dataclasses import dataclass
 
@@ -6,29 +6,29 @@ from torch import Tensor, nn
 
 from trilabel import losses
 from trilabel.errors import TrilabelError
-from trilabel.expected import expected_positives
 from trilabel.labels import Labels
+from trilabel.labels.expected_positives import expected_positives
 from trilabel.methods.base import Batch, Method
-from trilabel.methods.checks import require_presents
+from trilabel.methods.checks import require_positives
 
 
 @dataclass(frozen=True)
 class ExpectedPositiveSettings:
-    """EPR as in the paper, with known absents scored too."""
+    """EPR as in the paper, with known negatives scored too."""
 
     expected_positives: float | None = None
-    """Presents per image; none: estimated from the fully labelled images, or guessed where there are none."""
+    """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
     strength: float = 1.0
-    """Weight of the term that holds the predicted number of presents to the expected one."""
+    """Weight of the term that holds the predicted number of positives to the expected one."""
 
 
 class ExpectedPositive(Method):
-    """BCE of the known labels, and a penalty where a batch has more or fewer presents an image than expected."""
+    """BCE of the known labels, and a penalty where a batch has more or fewer positives an image than expected."""
 
     Settings = ExpectedPositiveSettings
     settings: ExpectedPositiveSettings
-    summary = "BCE of known labels; unknown ones must only add up to the expected number of presents (EPR)"
-    suits = "presents known, absents rare or never named; presents per image known or estimable"
+    summary = "BCE of known labels; unknown ones must only add up to the expected number of positives (EPR)"
+    suits = "positives known, negatives rare or never named; positives per image known or estimable"
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class ExpectedPositive(Method):
 
     @classmethod
     def check(cls, settings: ExpectedPositiveSettings, labels: Labels) -> None:
-        """Needs presents, and an expected number of them that an image can have."""
-        check_presents("expected-positive", settings.expected_positives, labels)
+        """Needs positives, and an expected number of them that an image can have."""
+        check_positives("expected-positive", settings.expected_positives, labels)
         if not 0 <= settings.strength < float("inf"):
             raise TrilabelError(f"expected-positive: strength is a number from 0, not {settings.strength}")
 
@@ -57,16 +57,16 @@ class ExpectedPositive(Method):
 
 
 def absent_bce(logits: Tensor, labels: Tensor) -> Tensor:
-    """Σ over known absents of BCE ÷ (B·C). The paper has none; where there are some they should not be wasted."""
+    """Σ over known negatives of BCE ÷ (B·C). The paper has none; where there are some they should not be wasted."""
     return losses.bce(logits, labels.clamp(max=0))
 
 
-def check_presents(method: str, expected: float | None, labels: Labels) -> None:
-    """Refuses labels without presents, and an expected number of presents that no image can have."""
-    require_presents(method, labels)
+def check_positives(method: str, expected: float | None, labels: Labels) -> None:
+    """Refuses labels without positives, and an expected number of positives that no image can have."""
+    require_positives(method, labels)
     classes = labels.shape[1]
     if expected is not None and not 0 < expected <= classes:
         raise TrilabelError(
-            f"{method}: expected_positives is the presents of an average image, above 0 and at most {classes} "
+            f"{method}: expected_positives is the positives of an average image, above 0 and at most {classes} "
             f"(the classes), not {expected}"
         )

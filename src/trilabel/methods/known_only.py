@@ -16,7 +16,7 @@ from trilabel.methods.checks import note_one_sided, require_both
 class KnownOnlySettings:
     """What the loss is divided by decides how much an image with few known labels weighs."""
 
-    normalise: Literal["all", "batch", "image", "share"] = "batch"
+    normalize: Literal["all", "batch", "image", "share"] = "batch"
     """all: ÷ images × classes (plain BCE). batch: mean over the batch's known labels (BN-BCE).
     image: mean over each image's known labels. share: partial-BCE, weighted by the image's known share."""
     gamma: float = 1.0
@@ -26,7 +26,7 @@ class KnownOnlySettings:
     value: float = 5.0
     """Of partial-BCE: the weight at `at`."""
     smoothing: float = 0.0
-    """Share of a target moved to its opposite; with `normalise=all` only (BCE-LS)."""
+    """Share of a target moved to its opposite; with `normalize=all` only (BCE-LS)."""
 
 
 class KnownOnly(PureLoss):
@@ -35,7 +35,7 @@ class KnownOnly(PureLoss):
     Settings = KnownOnlySettings
     settings: KnownOnlySettings
     summary = "BCE on the known labels; unknown ones take no part"
-    suits = "presents and absents known"
+    suits = "positives and negatives known"
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         super().__init__(settings, labels, features, validation)
@@ -43,16 +43,16 @@ class KnownOnly(PureLoss):
 
     @classmethod
     def check(cls, settings: KnownOnlySettings, labels: Labels) -> None:
-        """Needs both presents and absents."""
+        """Needs both positives and negatives."""
         super().check(settings, labels)
         require_both("known-only", labels)
-        if settings.smoothing and settings.normalise != "all":
-            raise TrilabelError(f"known-only: smoothing goes with normalise=all, not {settings.normalise}")
+        if settings.smoothing and settings.normalize != "all":
+            raise TrilabelError(f"known-only: smoothing goes with normalize=all, not {settings.normalize}")
 
     @classmethod
     def loss(cls, settings: KnownOnlySettings, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss that the settings name."""
-        match settings.normalise:
+        match settings.normalize:
             case "all":
                 return losses.bce(logits, labels, smoothing=settings.smoothing)
             case "batch":

@@ -9,14 +9,14 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from trilabel import bits, losses
-from trilabel.bits import ROWS_AT_ONCE, packed, unpacked
+from trilabel import losses
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
+from trilabel.labels import Labels, bits
+from trilabel.labels.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.losses import unknown_as_absent
 from trilabel.losses.large_loss import as_scored, large_count, large_unknown
-from trilabel.methods.base import Batch, Method, OverProcesses
-from trilabel.methods.checks import require_presents
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.checks import require_positives
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LargeLoss(Method):
     Settings = LargeLossSettings
     settings: LargeLossSettings
     summary = "unknown counts as absent, but those with the largest loss are left out, or taken for present"
-    suits = "presents known, absents rare or never named"
+    suits = "positives known, negatives rare or never named"
     cost = "as plain BCE; correct-for-good keeps a bit for every label"
     weak: Tensor | None  # N×⌈C/8⌉, a bit a label: those taken for present for good
 
@@ -58,8 +58,8 @@ class LargeLoss(Method):
 
     @classmethod
     def check(cls, settings: LargeLossSettings, labels: Labels) -> None:
-        """Needs presents, and an amount."""
-        require_presents("large-loss", labels)
+        """Needs positives, and an amount."""
+        require_positives("large-loss", labels)
         if not 0 <= settings.delta <= (100 if settings.start is None else math.inf):
             raise TrilabelError(
                 f"large-loss: delta is a percentage, 0 to 100 (with start: a loss from 0), not {settings.delta}"
@@ -79,7 +79,7 @@ class LargeLoss(Method):
             large = self._large(logits, labels, batch.epoch)
             self.weak[batch.rows] = packed(weak | large)
             sign = unknown_as_absent(labels)
-        return {"loss": losses.bce(logits, sign), "logits": logits.detach(), "taken": sign}
+        return {"loss": losses.bce(logits, sign), "logits": logits.detach(), "targets": sign}
 
     def _large(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
         """Which unknown labels are to change, B×C."""
@@ -91,11 +91,11 @@ class LargeLoss(Method):
         percent = chosen.delta if chosen.mode == "correct-for-good" else (epoch - 1) * chosen.delta
         return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
 
-    def share(self, over_processes: OverProcesses) -> None:
+    def sync(self, all_reduce: AllReduce) -> None:
         """A label that one process took for present is so for all."""
         if self.weak is not None:
             for part in torch.split(self.weak, ROWS_AT_ONCE):
-                part.copy_(packed(over_processes(unpacked(part, self.classes).to(torch.uint8), "max")))
+                part.copy_(packed(all_reduce(unpacked(part, self.classes).to(torch.uint8), "max")))
 
     def weak_labels(self) -> sp.csr_array | None:
         """Of correct-for-good: what it took for present."""

@@ -8,30 +8,30 @@ from torch import Tensor, nn
 
 from trilabel.labels import Labels
 from trilabel.methods.base import Batch, Method
-from trilabel.methods.checks import require_presents
-from trilabel.models import HeadOnly
-from trilabel.models.latent_noise import Beliefs, LatentNoiseHead
+from trilabel.methods.checks import require_positives
+from trilabel.models import FeatureClassifier
+from trilabel.models.heads.latent_noise import Beliefs, LatentNoiseHead
 
 
 class LatentNoise(Method):
     """A label is unknown because nobody reported it: that is what is learned, and what is there behind it.
 
-    The paper knows presents only. A known absent says more than that nobody reported the class: it is not there.
+    The paper knows positives only. A known absent says more than that nobody reported the class: it is not there.
     """
 
     summary = "learns what is there apart from what people report of it; with --head latent-noise"
-    suits = "presents known, and absents perhaps; what is missing depends on what the image looks like"
+    suits = "positives known, and negatives perhaps; what is missing depends on what the image looks like"
     heads = ("latent-noise",)
 
     @classmethod
     def check(cls, settings: Any, labels: Labels) -> None:
-        """Needs presents."""
-        require_presents("latent-noise", labels)
+        """Needs positives."""
+        require_positives("latent-noise", labels)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
-        parts = cast(HeadOnly, model)
-        summary = parts.summarise(batch.images)
+        parts = cast(FeatureClassifier, model)
+        summary = parts.reduce_features(batch.images)
         head = cast(LatentNoiseHead, parts.head)
         beliefs = head.beliefs(summary)
         return {"loss": reporting_loss(beliefs, batch.labels), "logits": head.scores(beliefs).detach()}

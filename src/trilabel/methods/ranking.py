@@ -9,19 +9,19 @@ from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.methods.base import PureLoss
-from trilabel.methods.checks import require_both, require_presents
+from trilabel.methods.checks import require_both, require_positives
 
 
 @dataclass(frozen=True)
 class RankingSettings:
-    """Which ranking loss, and who is ranked below the presents."""
+    """Which ranking loss, and who is ranked below the positives."""
 
     loss: Literal["pairwise", "lsep", "warp", "ranknet"] = "pairwise"
     """pairwise: hinge on probabilities (PR of Cole 2021). lsep: smooth, on logits (Li 2017). warp: hinge on logits,
     weighted by the rank (Gong 2014; with --head embedding WSABIE). ranknet: mean of all pairs, smooth, on logits (Zhang
     2016; with --head embedding, layers=2 and word vectors Fast0Tag)."""
     unknown: Literal["absent", "ignore"] = "absent"
-    """Whether an unknown label ranks below the presents as an absent one does, or takes no part."""
+    """Whether an unknown label ranks below the positives as an absent one does, or takes no part."""
 
 
 class Ranking(PureLoss):
@@ -32,17 +32,17 @@ class Ranking(PureLoss):
 
     Settings = RankingSettings
     settings: RankingSettings
-    summary = "presents rank above absents in every image: pairwise hinge (PR), LSEP, WARP or RankNet"
-    suits = "presents known; with unknown=ignore presents and absents known"
+    summary = "positives rank above negatives in every image: pairwise hinge (PR), LSEP, WARP or RankNet"
+    suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
     def check(cls, settings: RankingSettings, labels: Labels) -> None:
-        """Needs presents, and absents to rank them above."""
+        """Needs positives, and negatives to rank them above."""
         super().check(settings, labels)
         if settings.unknown == "ignore":
             require_both("ranking with unknown=ignore", labels, "unknown=absent")
         else:
-            require_presents("ranking", labels)
+            require_positives("ranking", labels)
 
     @classmethod
     def loss(cls, settings: RankingSettings, logits: Tensor, labels: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class Ranking(PureLoss):
         labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
         match settings.loss:
             case "pairwise":
-                # That loss ranks presents above unknown labels; here these are the ones that count as absent.
+                # That loss ranks positives above unknown labels; here these are the ones that count as absent.
                 return losses.pairwise_ranking(logits, (labels > 0).to(labels.dtype) - (labels == 0).to(labels.dtype))
             case "lsep":
                 return losses.lsep(logits, labels)

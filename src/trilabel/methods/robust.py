@@ -1,4 +1,4 @@
-"""Losses made for presents that were missed: Hill and SPLC (Zhang 2021), baselines of Wang 2023."""
+"""Losses made for positives that were missed: Hill and SPLC (Zhang 2021), baselines of Wang 2023."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.losses.robust import splc_corrected, splc_with
 from trilabel.methods.base import Batch, Method, PureLoss
-from trilabel.methods.checks import require_presents
+from trilabel.methods.checks import require_positives
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class HillSettings:
     margin: float = 1.0
     """By how much the logit of a present must exceed 0 to count as right as others do at 0."""
     gamma: float = 2.0
-    """Focus on hard presents."""
+    """Focus on hard positives."""
 
 
 class Hill(PureLoss):
@@ -31,13 +31,13 @@ class Hill(PureLoss):
     Settings = HillSettings
     settings: HillSettings
     summary = "unknown counts as absent, but one that looks very present is let go of (Hill)"
-    suits = "presents known, absents rare or never named"
+    suits = "positives known, negatives rare or never named"
 
     @classmethod
     def check(cls, settings: HillSettings, labels: Labels) -> None:
-        """Needs presents."""
+        """Needs positives."""
         super().check(settings, labels)
-        require_presents("hill", labels)
+        require_positives("hill", labels)
 
     @classmethod
     def loss(cls, settings: HillSettings, logits: Tensor, labels: Tensor) -> Tensor:
@@ -65,18 +65,18 @@ class Splc(Method):
     Settings = SplcSettings
     settings: SplcSettings
     summary = "unknown counts as absent until the model itself calls it present (SPLC)"
-    suits = "presents known, absents rare or never named"
+    suits = "positives known, negatives rare or never named"
 
     @classmethod
     def check(cls, settings: SplcSettings, labels: Labels) -> None:
-        """Needs presents, and settings within their ranges."""
+        """Needs positives, and settings within their ranges."""
         if not settings.gamma >= 0:
             raise TrilabelError(f"splc: gamma is a number from 0, not {settings.gamma}")
         if not 0 <= settings.tau <= 1:
             raise TrilabelError(f"splc: tau is a probability, not {settings.tau}")
         if settings.change_epoch < 1:
             raise TrilabelError(f"splc: change_epoch counts from 1, not {settings.change_epoch}")
-        require_presents("splc", labels)
+        require_positives("splc", labels)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
@@ -84,4 +84,4 @@ class Splc(Method):
         corrected = splc_corrected(logits, labels, batch.epoch, chosen.tau, chosen.change_epoch)
         loss = splc_with(logits, labels, corrected, chosen.margin, chosen.gamma)
         taken = unknown_as_absent(labels).masked_fill_(corrected, 1)
-        return {"loss": loss, "logits": logits.detach(), "taken": taken}
+        return {"loss": loss, "logits": logits.detach(), "targets": taken}

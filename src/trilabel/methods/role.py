@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from trilabel import losses
 from trilabel.errors import TrilabelError
-from trilabel.expected import expected_positives
 from trilabel.labels import Labels
+from trilabel.labels.expected_positives import expected_positives
 from trilabel.losses.single_positive import role_slopes
-from trilabel.methods.base import Batch, Method, OverProcesses
-from trilabel.methods.expected_positive import check_presents
-from trilabel.methods.row_table import RowTable
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.expected_positive import check_positives
+from trilabel.methods.lazy_adam import LazyAdamTable
 
 _SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
 _UNSURE = math.log(0.6 / 0.4)  # those of unknown labels start between minus this and this
@@ -27,7 +27,7 @@ class RoleSettings:
     """The table is the paper's; the other estimators are for more images × classes than memory holds."""
 
     expected_positives: float | None = None
-    """Presents per image; none: estimated from the fully labelled images, or guessed where there are none."""
+    """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
     estimator: Literal["table", "factorised", "network"] = "table"
     """table: a number for every label. factorised: `rank` numbers for every image, and as many for every class.
     network: a small network on the model's features."""
@@ -40,12 +40,12 @@ class RoleSettings:
 
 
 class Role(Method):
-    """Both classifier and estimates fit the known labels, the expected number of presents, and one another."""
+    """Both classifier and estimates fit the known labels, the expected number of positives, and one another."""
 
     Settings = RoleSettings
     settings: RoleSettings
-    summary = "estimates every unknown label while it learns, holding the expected number of presents (ROLE)"
-    suits = "presents known, absents rare or never named; presents per image known or estimable"
+    summary = "estimates every unknown label while it learns, holding the expected number of positives (ROLE)"
+    suits = "positives known, negatives rare or never named; positives per image known or estimable"
     cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorised)"
 
     def __init__(
@@ -55,14 +55,14 @@ class Role(Method):
         self.expected = expected_positives(labels, validation, settings.expected_positives)
         self.notes = (self.expected.describe(),)
         images, classes = labels.shape
-        self.table: RowTable | None = None  # what is remembered of each image
+        self.table: LazyAdamTable | None = None  # what is remembered of each image
         self.estimator = Estimator()  # what makes estimates of it
         if settings.estimator == "table":
-            self.table = RowTable(first_estimates(labels))
+            self.table = LazyAdamTable(first_estimates(labels))
         elif settings.estimator == "factorised":
             # Products of numbers up to `most`, so many of them, add up to _UNSURE at most.
             most = math.sqrt(_UNSURE / settings.rank)
-            self.table = RowTable(torch.empty(images, settings.rank).uniform_(-most, most))
+            self.table = LazyAdamTable(torch.empty(images, settings.rank).uniform_(-most, most))
             self.estimator = Factors(settings.rank, classes, most)
         elif not features:
             raise TrilabelError("role: estimator=network needs a model with features; use estimator=factorised")
@@ -71,8 +71,8 @@ class Role(Method):
 
     @classmethod
     def check(cls, settings: RoleSettings, labels: Labels) -> None:
-        """Needs presents, settings that make sense, and for the table memory."""
-        check_presents("role", settings.expected_positives, labels)
+        """Needs positives, settings that make sense, and for the table memory."""
+        check_positives("role", settings.expected_positives, labels)
         for name, size in (("rank", settings.rank), ("hidden", settings.hidden)):
             if size < 1:
                 raise TrilabelError(f"role: {name} is at least 1, not {size}")
@@ -87,7 +87,7 @@ class Role(Method):
         return [(own, self.settings.lr_scale)] if own else []
 
     def start_epoch(self, epoch: int) -> None:
-        """A new stage has a new optimiser, and takes over the estimates of the one before ("LinearInit")."""
+        """A new stage has a new optimizer, and takes over the estimates of the one before ("LinearInit")."""
         if epoch == 1 and self.table is not None:
             self.table.forget()
 
@@ -101,17 +101,17 @@ class Role(Method):
             visit = self.table.visit(batch.rows)
             estimate = self.estimator(visit.values, labels)
         value, by_logits, by_estimate = role_slopes(logits, labels, estimate, expected)
-        loss = losses.with_slope(logits, value, by_logits)
+        loss = losses.with_gradient(logits, value, by_logits)
         if estimate.requires_grad:
-            loss = loss + losses.with_slope(estimate, torch.zeros_like(value), by_estimate)
+            loss = loss + losses.with_gradient(estimate, torch.zeros_like(value), by_estimate)
         if self.table is not None and torch.is_grad_enabled():
             self.table.update(visit, self.estimator.back(by_estimate), self.settings.lr_scale * batch.lr)
         return {"loss": loss, "logits": logits.detach()}
 
-    def share(self, over_processes: OverProcesses) -> None:
+    def sync(self, all_reduce: AllReduce) -> None:
         """Rows that any process visited become known to all."""
         if self.table is not None:
-            self.table.share(over_processes)
+            self.table.sync(all_reduce)
 
     @torch.no_grad()
     def estimates(self, rows: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses.robust import asymmetric_with, selected_unknown
-from trilabel.methods.base import Batch, Method, OverProcesses
-from trilabel.methods.checks import require_both, require_presents
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.checks import require_both, require_positives
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class SelectiveSettings:
     top_k: int = 5
     """That many unknown labels an image, the most probable ones of the batch, take no part."""
     prior_epochs: int | None = None
-    """Epochs of the rehearsal that estimates how often each class is present, from known labels alone; none: 3 where
-    presents and absents are known, else 0, which leaves `top_k` to decide alone."""
+    """Epochs of the warm-up that estimates how often each class is present, from known labels alone; none: 3 where
+    positives and negatives are known, else 0, which leaves `top_k` to decide alone."""
     prior_threshold: float = 0.5
     """Unknown labels of classes that are present in more than this share of the images take no part."""
     gamma_pos: float = 0.0
-    """Focus on hard presents."""
+    """Focus on hard positives."""
     gamma_neg: float = 1.0
-    """Focus on hard absents that are known."""
+    """Focus on hard negatives that are known."""
     gamma_unknown: float = 4.0
     """Focus on hard ones among the unknown that count as absent."""
     clip: float = 0.0
-    """Absents with a probability below this cost nothing."""
+    """Negatives with a probability below this cost nothing."""
 
 
 class Selective(Method):
@@ -43,11 +43,11 @@ class Selective(Method):
     Settings = SelectiveSettings
     settings: SelectiveSettings
     summary = "unknown counts as absent, except in common classes and where it looks present (CSL)"
-    suits = "any mix with presents; at its best where absents are known too"
-    cost = "as plain BCE, after a rehearsal of prior_epochs"
+    suits = "any mix with positives; at its best where negatives are known too"
+    cost = "as plain BCE, after a warm-up of prior_epochs"
     priors: Tensor  # C: share of images with the class, as estimated; 0 where that cannot be
-    seen: Tensor  # C + 1: probabilities of the rehearsal's epoch, summed, and how many images they are of
-    learnable: Tensor  # C: classes whose presents and absents are known
+    seen: Tensor  # C + 1: probabilities of the warm-up's epoch, summed, and how many images they are of
+    learnable: Tensor  # C: classes whose positives and negatives are known
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         super().__init__(settings, labels, features, validation)
@@ -55,26 +55,26 @@ class Selective(Method):
         self.register_buffer("seen", torch.zeros(labels.shape[1] + 1, dtype=torch.float64))
         present, absent = labels.counts_per_class()
         self.register_buffer("learnable", torch.from_numpy((present > 0) & (absent > 0)), persistent=False)
-        rehearse = bool(self.learnable.any())
-        self.rehearsal_epochs = 3 * rehearse if settings.prior_epochs is None else settings.prior_epochs
-        if not rehearse and settings.prior_epochs is None:
-            self.notes = ("selective: no class has known presents and absents, so no class priors are estimated",)
+        warms_up = bool(self.learnable.any())
+        self.warm_up_epochs = 3 * warms_up if settings.prior_epochs is None else settings.prior_epochs
+        if not warms_up and settings.prior_epochs is None:
+            self.notes = ("selective: no class has known positives and negatives, so no class priors are estimated",)
 
     @classmethod
     def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
-        """Needs presents, and absents for a rehearsal that is asked for."""
-        require_presents("selective", labels)
+        """Needs positives, and negatives for a warm-up that is asked for."""
+        require_positives("selective", labels)
         if settings.prior_epochs:
-            require_both("the rehearsal of selective", labels, "prior_epochs=0")
+            require_both("the warm-up of selective", labels, "prior_epochs=0")
         if not min(settings.gamma_pos, settings.gamma_neg, settings.gamma_unknown) >= 0 or not 0 <= settings.clip <= 1:
             raise TrilabelError("selective: gammas are numbers from 0, clip is a probability")
         if settings.top_k < 0 or (settings.prior_epochs or 0) < 0 or not 0 <= settings.prior_threshold <= 1:
             raise TrilabelError("selective: top_k and prior_epochs are 0 or more, prior_threshold is a share")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass and the loss; in the rehearsal on the known labels alone."""
+        """One forward pass and the loss; in the warm-up on the known labels alone."""
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
-        if batch.rehearsal:
+        if batch.warm_up:
             counted = torch.zeros_like(labels, dtype=torch.bool)
             self.seen[:-1] += torch.sigmoid(logits.detach().float()).sum(0)
             self.seen[-1:] += len(labels)
@@ -82,15 +82,15 @@ class Selective(Method):
             counted = selected_unknown(logits, labels, chosen.top_k, self.priors > chosen.prior_threshold)
         focus = chosen.gamma_pos, chosen.gamma_neg, chosen.gamma_unknown
         loss = asymmetric_with(logits, labels, counted, *focus, chosen.clip)
-        return {"loss": loss, "logits": logits.detach(), "taken": labels.masked_fill(counted, -1)}
+        return {"loss": loss, "logits": logits.detach(), "targets": labels.masked_fill(counted, -1)}
 
     def start_epoch(self, epoch: int) -> None:
-        """What counts is the last epoch of the rehearsal."""
+        """What counts is the last epoch of the warm-up."""
         self.seen.zero_()
 
-    def end_rehearsal(self, over_processes: OverProcesses) -> None:
+    def end_warm_up(self, all_reduce: AllReduce) -> None:
         """The mean probability of a class over the training images is how common it is."""
-        seen = over_processes(self.seen, "sum")
-        # A class without known absents was called present everywhere, which says nothing.
+        seen = all_reduce(self.seen, "sum")
+        # A class without known negatives was called present everywhere, which says nothing.
         self.priors.copy_(torch.where(self.learnable, seen[:-1] / seen[-1].clamp(min=1), 0))
         self.seen.zero_()

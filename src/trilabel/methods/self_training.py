@@ -12,7 +12,7 @@ from trilabel.labels import Labels
 from trilabel.methods.base import Batch, Method
 from trilabel.methods.checks import note_one_sided, require_both
 from trilabel.models import Output
-from trilabel.models.heads import saliency_logits
+from trilabel.models.heads.basic import saliency_logits
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SelfTrainingSettings:
     """Of labelled_by=saliency: their number."""
     learned_by: Literal["head", "gap"] = "head"
     """Whose scores learn from pseudo-labels: the head's own, or those of averaged class maps."""
-    normalise: Literal["image", "batch"] = "image"
+    normalize: Literal["image", "batch"] = "image"
     """Mean over each image's labels, then over images; or over the batch's (BN-BCE)."""
 
 
@@ -45,7 +45,7 @@ class SelfTraining(Method):
     Settings = SelfTrainingSettings
     settings: SelfTrainingSettings
     summary = "confident predictions on an image label its strongly augmented view; with --head saliency"
-    suits = "presents and absents known"
+    suits = "positives and negatives known"
     cost = "two to three times plain BCE: two views of each image"
 
     def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
@@ -55,7 +55,7 @@ class SelfTraining(Method):
 
     @classmethod
     def check(cls, settings: SelfTrainingSettings, labels: Labels) -> None:
-        """Needs both presents and absents."""
+        """Needs both positives and negatives."""
         require_both("self-training", labels)
         if not 0.5 <= settings.threshold <= 1:
             raise TrilabelError(
@@ -85,7 +85,7 @@ class SelfTraining(Method):
             parts["pseudo"] = unsupervised.detach()
             loss = supervised + unsupervised
         logits = output.logits[: len(images)].detach()
-        return {"loss": loss, "logits": logits, "taken": batch.labels + pseudo, **parts}
+        return {"loss": loss, "logits": logits, "targets": batch.labels + pseudo, **parts}
 
     def _scores(self, output: Output, by: str) -> Tensor:
         """B×C logits of the head, or of its class maps."""
@@ -94,7 +94,7 @@ class SelfTraining(Method):
         return saliency_logits(output.maps, 0.0 if by == "gap" else self.settings.label_alpha, self.settings.label_k)
 
     def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        mean = losses.per_image_bce if self.settings.normalise == "image" else losses.known_mean_bce
+        mean = losses.per_image_bce if self.settings.normalize == "image" else losses.known_mean_bce
         return mean(logits, labels)
 
 

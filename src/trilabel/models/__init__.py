@@ -7,18 +7,28 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from trilabel.config import Config, settings_of
-from trilabel.errors import TrilabelError, no_such
+from trilabel.config import Config
+from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels
 from trilabel.models.backbone import Backbone, create_backbone, load_from_run
-from trilabel.models.embedding import EmbeddingHead
-from trilabel.models.gcn import GcnHead
-from trilabel.models.gnn import LabelGnn
-from trilabel.models.heads import GapHead, Head, SaliencyHead, WeldonHead
-from trilabel.models.label_rnn import LabelRnnHead
-from trilabel.models.latent_noise import LatentNoiseHead
+from trilabel.models.heads.basic import GapHead, Head, SaliencyHead, WeldonHead
+from trilabel.models.heads.embedding import EmbeddingHead
+from trilabel.models.heads.gcn import GcnHead
+from trilabel.models.heads.label_rnn import LabelRnnHead
+from trilabel.models.heads.latent_noise import LatentNoiseHead
+from trilabel.models.label_gnn import LabelGnn
+from trilabel.settings import settings_of
 
-__all__ = ["GRAPHS", "HEADS", "Backbone", "Classifier", "HeadOnly", "Output", "create_backbone", "create_model"]
+__all__ = [
+    "GRAPHS",
+    "HEADS",
+    "Backbone",
+    "Classifier",
+    "FeatureClassifier",
+    "Output",
+    "create_backbone",
+    "create_model",
+]
 
 HEADS: dict[str, type[Head]] = {
     "gap": GapHead,
@@ -48,26 +58,26 @@ class Classifier(nn.Module):
         self.backbone = backbone
         self.head = head
 
-    def summarise(self, images: Tensor) -> Tensor:
-        """B×3×S×S normalised images -> what the head needs of them."""
-        return self.head.summarise(self.backbone(images))
+    def reduce_features(self, images: Tensor) -> Tensor:
+        """B×3×S×S normalized images -> what the head needs of them."""
+        return self.head.reduce_features(self.backbone(images))
 
     def forward(self, images: Tensor, maps: bool = False) -> Output:
-        """B×3×S×S normalised images -> Output."""
+        """B×3×S×S normalized images -> Output."""
         feature_map = self.backbone(images)
-        with _exactly(self, feature_map) as feature_map:
-            summary = self.head.summarise(feature_map)
+        with float32_eval(self, feature_map) as feature_map:
+            summary = self.head.reduce_features(feature_map)
             return Output(self.head(summary), pooled(summary), self.head.maps(feature_map) if maps else None)
 
 
-class HeadOnly(nn.Module):
+class FeatureClassifier(nn.Module):
     """The head of a classifier behind the same face, fed with summaries computed before: the linear stage's model."""
 
     def __init__(self, head: Head) -> None:
         super().__init__()
         self.head = head
 
-    def summarise(self, summary: Tensor) -> Tensor:
+    def reduce_features(self, summary: Tensor) -> Tensor:
         """Nothing is left to do."""
         return summary
 
@@ -75,12 +85,12 @@ class HeadOnly(nn.Module):
         """Summaries (B×D for the gap head) -> Output."""
         if maps and summary.ndim == 2:
             raise TrilabelError("a method that needs class maps cannot be trained on features computed once; fine-tune")
-        with _exactly(self, summary) as summary:
+        with float32_eval(self, summary) as summary:
             return Output(self.head(summary), pooled(summary), self.head.maps(summary) if maps else None)
 
 
 @contextmanager
-def _exactly(model: nn.Module, features: Tensor) -> Iterator[Tensor]:
+def float32_eval(model: nn.Module, features: Tensor) -> Iterator[Tensor]:
     """What a head that scores works on: float32, since in bf16 many scores would be equal. In training as it comes."""
     if model.training:
         yield features
@@ -97,9 +107,9 @@ class WithGraph(Head):
         self.head = head
         self.graph = graph
 
-    def summarise(self, feature_map: Tensor) -> Tensor:
+    def reduce_features(self, feature_map: Tensor) -> Tensor:
         """What the head needs."""
-        return self.head.summarise(feature_map)
+        return self.head.reduce_features(feature_map)
 
     def forward(self, summary: Tensor) -> Tensor:
         """A summary -> B×C logits."""
@@ -166,16 +176,16 @@ def model_of(
 def check_head(name: str, settings: Mapping[str, Any]) -> Any:
     """The settings of a head; a name or setting that there is not is an error."""
     if name not in HEADS:
-        raise no_such("head", name, HEADS)
+        raise unknown_name_error("head", name, HEADS)
     return settings_of(HEADS[name].Settings, settings, name, "head")
 
 
 def check_graph(name: str, settings: Mapping[str, Any]) -> Any:
     """The settings of a graph, None for none; a name or setting that there is not is an error."""
     if name != "none" and name not in GRAPHS:
-        raise no_such("graph", name, ("none", *GRAPHS))
+        raise unknown_name_error("graph", name, ("none", *GRAPHS))
     if name == "none":
         if settings:
-            raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none; say --graph gnn")
+            raise TrilabelError(f"{', '.join(settings)}: settings of a graph, but the graph is none; pass --graph gnn")
         return None
     return settings_of(GRAPHS[name].Settings, settings, name, "graph")

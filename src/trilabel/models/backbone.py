@@ -16,7 +16,7 @@ from trilabel.models.tiny import TinyNet
 
 
 class Backbone(nn.Module):
-    """A network from images (B×3×S×S, normalised) to a feature map (B×D×h×w), and how it wants its images."""
+    """A network from images (B×3×S×S, normalized) to a feature map (B×D×h×w), and how it wants its images."""
 
     def __init__(
         self, network: nn.Module, features: int, image_size: int, mean: tuple[float, ...], std: tuple[float, ...]
@@ -152,7 +152,7 @@ def _watching_loads() -> Iterator[list[Any]]:
 
 
 def _strays(network: Any, loads: list[Any]) -> list[str]:
-    """What the network has and the file has not, or the other way round; classifier and last normalisation apart."""
+    """What the network has and the file has not, or the other way round; classifier and last normalization apart."""
     parts = {name.split(".")[0] for name, _ in network.named_parameters()} - {"head"}
     missing = [key for load in loads for key in load.missing_keys if key.split(".")[0] not in ("norm", "fc_norm")]
     return missing + [key for load in loads for key in load.unexpected_keys if key.split(".")[0] in parts]

@@ -15,12 +15,12 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from trilabel.data.boxes import BoxesByImage
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import is_image
 from trilabel.errors import TrilabelError
-from trilabel.metrics import BoxesByImage
-from trilabel.names import Names
-from trilabel.predict import Look
+from trilabel.inference.predictor import ClassActivation
+from trilabel.labels.names import Names
 from trilabel.report import plots
 
 _MOST_LETTERS = 50  # of a file name: file systems take about 250 bytes, and a letter may have four
@@ -66,7 +66,11 @@ class Known:
 
 
 def rows(
-    looks: Iterable[Look], classes: Sequence[str], top: int, chosen: Sequence[str] = (), known: Known | None = None
+    looks: Iterable[ClassActivation],
+    classes: Sequence[str],
+    top: int,
+    chosen: Sequence[str] = (),
+    known: Known | None = None,
 ) -> Iterator[Row]:
     """What to show of each image: the `top` classes, the highest-scoring first, or those `chosen`."""
     wanted = Names(classes).positions(Names(chosen))
@@ -105,9 +109,9 @@ def figure(rows: Sequence[Row], inches: float = 3.0) -> Figure:
         for each in axes:
             each.set_axis_off()
         _show(axes[0], row.image, shortened(row.id, letters))
-        grey = np.repeat(row.image.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)  # colours are for the map
+        gray = np.repeat(row.image.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)  # colors are for the map
         for each, panel in zip(axes[1:], row.panels, strict=False):
-            _show(each, grey, f"{shortened(panel.name, letters - 18)} {panel.probability:.2f}{_WORDS[panel.known]}")
+            _show(each, gray, f"{shortened(panel.name, letters - 18)} {panel.probability:.2f}{_WORDS[panel.known]}")
             _overlay(each, panel, *row.image.shape[:2])
     return drawn
 
@@ -136,9 +140,9 @@ def _overlay(axes: Any, panel: Panel, height: int, width: int) -> None:
     # Small images are drawn larger than they are, and the map with them.
     finer = max(1, round(256 / max(height, width)))
     values = heat(panel.map, finer * height, finer * width)
-    colours = colormaps["inferno"](values)
-    colours[..., 3] = _OPAQUE * values
-    axes.imshow(colours, extent=(0, 1, 1, 0), aspect=height / width, interpolation="bilinear")
+    colors = colormaps["inferno"](values)
+    colors[..., 3] = _OPAQUE * values
+    axes.imshow(colors, extent=(0, 1, 1, 0), aspect=height / width, interpolation="bilinear")
     for left, top, right, bottom in panel.boxes.tolist():
         outline = Rectangle((left, top), right - left, bottom - top, fill=False, edgecolor="white", linewidth=1.2)
         outline.set_path_effects(_OUTLINED)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from trilabel.report.plots import COLOURS
+from trilabel.report.plots import COLORS
 
 _STYLES, _MARKERS = ("-", "--", ":"), "osD^vP<>X"
 _GREY = "#555555"
@@ -64,10 +64,10 @@ def lines(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> F
     ranked = sorted(series, key=_mean, reverse=True)
     handles: list[Any] = []
     for number, one in enumerate(ranked):
-        colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
+        color, marker = COLORS[number % len(COLORS)], _MARKERS[number % len(_MARKERS)]
         points = sorted(one.ours, key=lambda mark: order.index(mark.setting))
-        style = _STYLES[number // len(COLOURS) % len(_STYLES)]
-        looks: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": style, "label": label(one.name)}
+        style = _STYLES[number // len(COLORS) % len(_STYLES)]
+        looks: dict[str, Any] = {"color": color, "marker": marker, "linestyle": style, "label": label(one.name)}
         for joined in _of_one_kind(points, settings):
             x = [settings[mark.setting].share for mark in joined]
             spread = [math.nan if mark.deviation is None else mark.deviation for mark in joined]
@@ -75,7 +75,7 @@ def lines(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> F
             axes.errorbar(x, values, spread, markersize=4.5, capsize=2.5, elinewidth=1, **looks)
         handles.append(Line2D([], [], markersize=4.5, **looks))
         for mark in one.published:
-            axes.plot(settings[mark.setting].share, mark.value, marker, color=colour, fillstyle="none", markersize=8)
+            axes.plot(settings[mark.setting].share, mark.value, marker, color=color, fillstyle="none", markersize=8)
     _share_axis(axes, [settings[number] for number in order])
     _tidy(axes, unit)
     figure.legend(handles=handles + _key(series), loc="outside right center", frameon=False, fontsize=8)
@@ -122,9 +122,9 @@ def dots(settings: Sequence[Setting], series: Sequence[Series], unit: str) -> Fi
 def _draw_dots(axes: Any, place: int, marks: Sequence[Mark], filled: bool) -> None:
     for mark in marks:
         if not filled:
-            axes.plot(mark.value, place, "o", color=COLOURS[1], fillstyle="none", markersize=8)
+            axes.plot(mark.value, place, "o", color=COLORS[1], fillstyle="none", markersize=8)
             continue
-        axes.errorbar(mark.value, place, xerr=mark.deviation, fmt="o", color=COLOURS[0], markersize=5, capsize=2.5)
+        axes.errorbar(mark.value, place, xerr=mark.deviation, fmt="o", color=COLORS[0], markersize=5, capsize=2.5)
         spread = "" if mark.deviation is None else f" ± {mark.deviation:.1f}"
         axes.text(
             1.01, place, f"{mark.value:.1f}{spread}", va="center", fontsize=7.5, transform=axes.get_yaxis_transform()

@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
 
-# Colours that stay apart for colour-blind readers (Okabe and Ito).
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Colours that stay apart for color-blind readers (Okabe and Ito).
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def save(figure: Figure, path: str | Path) -> None:
@@ -39,7 +39,7 @@ def bars(groups: Sequence[str], panels: Sequence[Bars]) -> Figure:
     figure = Figure(figsize=(0.6 + 2.0 * len(groups) * len(panels), 4.2))
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _draw_bars(axes, groups, panel)
-    legend = [Patch(color=COLOURS[number], label=name) for number, name in enumerate(panels[0].series)]
+    legend = [Patch(color=COLORS[number], label=name) for number, name in enumerate(panels[0].series)]
     figure.legend(
         handles=legend, frameon=False, fontsize=9, loc="lower center", ncols=len(legend), bbox_to_anchor=(0.5, -0.08)
     )
@@ -53,7 +53,7 @@ def _draw_bars(axes: Any, groups: Sequence[str], panel: Bars) -> None:
         there = [(number, value) for number, value in bars if value is not None]
         for position, (number, value) in enumerate(there):
             shift = (position - (len(there) - 1) / 2) * width
-            shape = axes.bar([place + shift], [value], width * 0.92, color=COLOURS[number])
+            shape = axes.bar([place + shift], [value], width * 0.92, color=COLORS[number])
             axes.bar_label(shape, fmt="%.1f", padding=2, fontsize=8)
     if panel.reference is not None:
         axes.axhline(panel.reference, color="#555555", linestyle="--", linewidth=1, zorder=0)
@@ -79,7 +79,7 @@ def lines(panels: Sequence[Lines], stages: Sequence[str]) -> Figure:
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for number, (name, values) in enumerate(panel.series.items()):
             points = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
-            axes.plot(*zip(*points, strict=True), color=COLOURS[number], label=name, marker="o", markersize=3)
+            axes.plot(*zip(*points, strict=True), color=COLORS[number], label=name, marker="o", markersize=3)
         for epoch, (before, after) in enumerate(pairwise(stages), 1):
             if before != after:
                 axes.axvline(epoch + 0.5, color="#555555", linestyle=":", linewidth=1)

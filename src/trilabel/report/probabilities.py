@@ -1,4 +1,4 @@
-"""How sure a model is of presents, absents and unknown labels: histograms of its probabilities after an epoch."""
+"""How sure a model is of positives, negatives and unknown labels: histograms of its probabilities after an epoch."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from trilabel.report.plots import COLOURS
+from trilabel.report.plots import COLORS
 
 _PANELS = {"probabilities": "Training images", "val_probabilities": "Validation images"}
 _WORDS = {"known_present": "known present", "known_absent": "known absent", "unknown": "unknown"}
@@ -20,7 +20,7 @@ def has_some(record: Mapping[str, Any]) -> bool:
 
 
 def histograms(record: Mapping[str, Any]) -> Figure:
-    """Counts of labels by probability, in equal bins over [0, 1]; of presents the legend says how many are missed.
+    """Counts of labels by probability, in equal bins over [0, 1]; of positives the legend says how many are missed.
 
     Counts are on a logarithmic scale: unknown labels outnumber known ones by orders of magnitude.
     """
@@ -28,9 +28,9 @@ def histograms(record: Mapping[str, Any]) -> Figure:
     figure = Figure(figsize=(0.4 + 4.8 * len(there), 3.6), layout="constrained")
     for axes, (name, title) in zip(figure.subplots(1, len(there), squeeze=False)[0], there.items(), strict=True):
         for kind, counts in record[name].items():
-            edges, colour = np.linspace(0, 1, len(counts) + 1), COLOURS[_COLOURS[kind]]
-            axes.stairs(counts, edges, baseline=_FLOOR, fill=True, color=colour, alpha=0.18)
-            axes.stairs(counts, edges, baseline=None, color=colour, linewidth=1.4, label=_legend(kind, counts))
+            edges, color = np.linspace(0, 1, len(counts) + 1), COLORS[_COLOURS[kind]]
+            axes.stairs(counts, edges, baseline=_FLOOR, fill=True, color=color, alpha=0.18)
+            axes.stairs(counts, edges, baseline=None, color=color, linewidth=1.4, label=_legend(kind, counts))
         axes.set_yscale("log", nonpositive="clip")
         axes.set_ylim(bottom=_FLOOR)
         axes.set_xlim(0, 1)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.files import write_csv
-from trilabel.omp import Neighbours
-from trilabel.predict import picture
+from trilabel.inference.predictor import picture
+from trilabel.methods.imcl.omp import Neighbours
 from trilabel.report.class_maps import shortened
 
 MOST_IMAGES = 2000  # compared with each other: time grows with the square

@@ -9,7 +9,7 @@ from trilabel.report import plots
 
 Record = Mapping[str, Any]
 _SCORED = {"left_out": "left out", "as_present": "taken for present"}
-_COSTS = {"known_present": "known presents", "true_absent": "true absents", "hidden_present": "hidden presents"}
+_COSTS = {"known_present": "known positives", "true_absent": "true negatives", "hidden_present": "hidden positives"}
 
 
 def picture(history: Sequence[Record]) -> Figure:
@@ -18,7 +18,7 @@ def picture(history: Sequence[Record]) -> Figure:
     costs = {words: _of(history, "mean_loss", name) for name, words in _COSTS.items()}
     became: dict[str, list[float | None]] = {}
     for name, words in _SCORED.items():
-        became[words] = [share(record, name) for record in history]
+        became[words] = [_share_of(record, name) for record in history]
         became[f"{words}, rightly"] = _of(history, "unknown", f"{name}_right", 100)
     panels = [
         plots.Lines("Validation", "%", _present(scores)),
@@ -34,7 +34,7 @@ def table(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     columns: dict[str, Sequence[float | None]] = {"loss": _losses(history)}
     columns |= {f"val {name} %": _of(history, "val", name, 100) for name in ("mAP", "CF1")}
     for name, words in _SCORED.items():
-        columns[f"unknown {words} %"] = [share(record, name) for record in history]
+        columns[f"unknown {words} %"] = [_share_of(record, name) for record in history]
         columns[f"{words} rightly %"] = _of(history, "unknown", f"{name}_right", 100)
     columns |= {f"loss of {words}": _of(history, "mean_loss", name) for name, words in _COSTS.items()}
     shown = {name: values for name, values in columns.items() if any(value is not None for value in values)}
@@ -48,8 +48,8 @@ def table(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 def relabellings(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """(header, a row for each relabelling): what was added, what is used now, and how right it is (Durand, table 2)."""
     rates = {
-        "present_right": "presents right %",
-        "absent_right": "absents right %",
+        "present_right": "positives right %",
+        "absent_right": "negatives right %",
         "true_positive_rate": "TP %",
         "true_negative_rate": "TN %",
     }
@@ -63,11 +63,11 @@ def relabellings(history: Sequence[Record]) -> tuple[list[str], list[list[str]]]
         ]
         for record, summary in found
     ]
-    header = ["relabelled in", "before epoch", "presents added", "absents added", "labels used %"]
+    header = ["relabelled in", "before epoch", "positives added", "negatives added", "labels used %"]
     return [*header, *(rates[name] for name in shown)], rows
 
 
-def share(record: Record, name: str) -> float | None:
+def _share_of(record: Record, name: str) -> float | None:
     """Of the unknown labels of an epoch, the share in % that was scored so; None where none was."""
     unknown = record.get("unknown", {})
     total = sum(unknown.get(kind, 0) for kind in ("as_absent", "left_out", "as_present"))

@@ -17,9 +17,10 @@ from PIL import Image
 from tests.data.formats import layouts
 from tests.data.formats.layouts import coco as layout
 from tests.data.formats.layouts import coco_lvis
-from tests.data.formats.seen import refusal_of
-from tests.data.formats.seen import rows as splits_of
-from trilabel.data.dataset import Boxes, Dataset
+from tests.support.seen import refusal_of
+from tests.support.seen import rows as splits_of
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats.coco import RULE, detect, read, write
 from trilabel.data.formats.coco.captions import words_of
 from trilabel.errors import TrilabelError

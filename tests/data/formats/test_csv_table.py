@@ -14,10 +14,11 @@ import trilabel as tl
 from tests.data.formats.layouts import csv_tags
 from tests.oracles import tables
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.csv_table import detect, read, table_file, write
+from trilabel.data.formats._shared import table_file
+from trilabel.data.formats.csv_table import detect, read, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RESERVED = {"image", "path", "filename", "split", "label", "value"}
 ODD = [

@@ -11,7 +11,7 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import cub as layout
-from tests.data.formats.seen import refusal_of
+from tests.support.seen import refusal_of
 from trilabel.data.formats.cub import detect, read
 
 refusal = refusal_of(read)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import fiftyone as layout
 from tests.data.formats.layouts import fiftyone_samples
-from tests.data.formats.seen import refusal_of, rows
-from trilabel.data.dataset import Boxes, Dataset
+from tests.support.seen import refusal_of, rows
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats.fiftyone import RULE, detect, read, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -148,7 +149,10 @@ def test_damaged_targets(tmp_path, target, message):
         ({"classes": ["a"], "labels": []}, "ROOT/labels.json, line 5: labels is [], not an object"),
         ({"classes": "a", "labels": {}}, 'ROOT/labels.json, line 2: classes is "a", not a list'),
         ({"classes": [1], "labels": {}}, "ROOT/labels.json, line 3: classes[0] is 1, not a text"),
-        ({"classes": ["a", "a"], "labels": {"x": 0}}, "ROOT: class 'a' stands twice, at positions 0 and 1; rename or"),
+        (
+            {"classes": ["a", "a"], "labels": {"x": 0}},
+            "ROOT: class 'a' is listed twice, at positions 0 and 1; rename or",
+        ),
         ({"labels": {"x": 10**30}}, "ROOT/labels.json, line 3: labels.x is not the name or number of a class; correct"),
         ({"labels": {"\ud800": "a"}}, "ROOT: the name '\\ud800' at position 0 holds bytes that are no text; rename it"),
     ],
@@ -264,7 +268,9 @@ def test_other_mistakes(classified, quickstart, tmp_path):
     dump(quickstart, "metadata.json", "{")
     assert refusal(quickstart).startswith("ROOT/metadata.json, line 1: damaged JSON: cut short")
     dump(tmp_path / "twice", "samples.json", {"samples": [GOOD, GOOD]})
-    assert refusal(tmp_path / "twice") == "ROOT: image '1.jpg' stands twice, at positions 0 and 1; rename or remove one"
+    assert (
+        refusal(tmp_path / "twice") == "ROOT: image '1.jpg' is listed twice, at positions 0 and 1; rename or remove one"
+    )
 
 
 def test_what_is_not_detected(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import trilabel as tl
-from tests.data.formats.seen import rows
+from tests.support.seen import rows
 from trilabel.data.formats.folder import detect, read
 from trilabel.errors import TrilabelError
 

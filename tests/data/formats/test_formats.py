@@ -149,8 +149,8 @@ def test_what_is_written_is_read_again(name, tmp_path):
     notes = write(before, out, name)
     after = read(out, name)
     assert after.classes == before.classes and (after.ids == before.ids or name == "list")  # its ids are paths
-    presents = before.labels.to_signed() > 0
-    assert ((after.labels.to_signed() > 0) == presents).all()
+    positives = before.labels.to_signed() > 0
+    assert ((after.labels.to_signed() > 0) == positives).all()
     if not any("absent" in note for note in notes):
         assert (after.labels.to_signed() == before.labels.to_signed()).all()
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import huggingface as layout
 from tests.data.formats.layouts import huggingface_wide
-from tests.data.formats.seen import known, refusal_of, rows
+from tests.support.seen import known, refusal_of, rows
 from trilabel.data import read as read_any
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats import format_of
 from trilabel.data.formats.huggingface import detect, read, write
 from trilabel.errors import TrilabelError
@@ -249,7 +250,7 @@ ONE = {"file_name": "1.jpg", "tags": ["a"]}
     [
         ([ONE, "{"], "line 2: damaged JSON (Expecting property name enclosed in double quotes)"),
         ([ONE, "", "[" * 100_000], "line 3: damaged JSON (maximum recursion depth exceeded"),
-        ([ONE, "[1]"], 'line 2: no JSON object; write one a line, such as {"file_name": …}'),
+        ([ONE, "[1]"], 'line 2: no JSON object; write one per line, such as {"file_name": …}'),
         ([ONE, ONE], "line 2: image '1.jpg' stands in line 1 already; remove one of them"),
         ([{"tags": ["a"]}], "line 1: no column file_name; add one with the path of each image"),
         ([ONE, {"tags": ["a"]}], "line 2: file_name is null, not the path of an image"),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import trilabel as tl
 from tests.data.formats import layouts
 from tests.data.formats.layouts import index_list as layout
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats.index_list import detect, read, write
 from trilabel.data.formats.index_list import lines as index_list_lines
 from trilabel.errors import TrilabelError
@@ -103,7 +104,7 @@ def test_separators_blanks_and_line_ends(tmp_path, text):
     dataset = read(file)
     assert dataset.ids == ["a.jpg", "b.jpg", "c.jpg"]
     assert dataset.labels.to_signed().tolist() == [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert ("1 numbers stand twice in a line: they count once" in dataset.notes) == ("3,0,3" in text)
+    assert ("1 numbers are listed twice in a line: they count once" in dataset.notes) == ("3,0,3" in text)
 
 
 def test_names_of_images_with_blanks_other_letters_or_no_extension(tmp_path):

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.data.formats import layouts
 from tests.data.formats.layouts import label_studio as layout
 from tests.data.formats.layouts.label_studio import annotation, choices, rectangle, task
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats.label_studio import RULE, detect, read, write
 from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.image_paths import RootedPaths
@@ -465,7 +466,7 @@ RESULT = (0, "annotations", 0, "result")
         ),
         (
             [task(1, "1.jpg", trilabel_id="a"), task(2, "2.jpg", trilabel_id="a")],
-            ": image 'a' stands twice, at positions 0 and 1; rename or remove one",
+            ": image 'a' is listed twice, at positions 0 and 1; rename or remove one",
         ),
     ],
 )

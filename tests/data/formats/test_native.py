@@ -20,7 +20,7 @@ from trilabel.data.formats import native
 from trilabel.data.image_paths import RootedPaths
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 
 def same(one: Dataset, two: Dataset) -> bool:

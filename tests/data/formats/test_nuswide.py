@@ -10,7 +10,7 @@ import pytest
 from tests.data.formats import layouts
 from tests.data.formats.layouts import nuswide as layout
 from tests.data.formats.layouts import nuswide_table as table_layout
-from tests.data.formats.seen import refusal_of
+from tests.support.seen import refusal_of
 from trilabel.data.formats.nuswide import detect, read
 
 refusal = refusal_of(read)

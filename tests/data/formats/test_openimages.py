@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.data.formats.layouts import openimages as layout
-from tests.data.formats.seen import refusal_of
+from tests.support.seen import refusal_of
 from trilabel.data import read
 from trilabel.data.formats import openimages
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import visual_genome as layout
-from tests.data.formats.seen import refusal_of
-from tests.data.formats.seen import rows as splits_of
+from tests.support.seen import refusal_of
+from tests.support.seen import rows as splits_of
 from trilabel.data.formats.visual_genome import RULE, detect, read
 
 refusal = refusal_of(read)

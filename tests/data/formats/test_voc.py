@@ -10,7 +10,7 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import voc as layout
-from tests.data.formats.seen import refusal_of
+from tests.support.seen import refusal_of
 from trilabel.data.formats.voc import detect, read
 
 refusal = refusal_of(read)

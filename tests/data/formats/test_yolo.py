@@ -11,7 +11,7 @@ import pytest
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import yolo as layout
-from tests.data.formats.seen import known, refusal_of, rows
+from tests.support.seen import known, refusal_of, rows
 from trilabel.data.formats.yolo import RULE, detect, read
 
 refusal = refusal_of(read)
@@ -400,7 +400,7 @@ def test_label_files_that_cannot_be_read(six):
         ("train: images/train\nnames: {0: a, 2: b}\n", "line 2: class number '2'; number the names from 0 up"),
         ("train: images/train\nnames: {a: 0, b: 1}\n", "line 2: class number 'a'; number the names from 0 up"),
         ("train: images/train\nnames: {0: a, 00: b}\n", "line 2: class number '00'; number the names from 0 up"),
-        ("train: images/train\nnames:\n  0: a\n  0: b\n", "line 4: 0 stands twice; remove one"),
+        ("train: images/train\nnames:\n  0: a\n  0: b\n", "line 4: 0 is listed twice; remove one"),
         (f"train: images/train\nnc: 3\n{NAMES}", "line 2: nc is 3, but there are 2 names; correct one"),
         (f"train: images/train\nnc: many\n{NAMES}", "line 2: nc is no number of classes; write such as nc: 3"),
         (f"train: images/train\ntrain: images/val\n{NAMES}", "line 2: train stands in line 1 already; remove one"),
@@ -420,7 +420,7 @@ def test_damaged_descriptions(six, text, message):
 
 def test_classes_of_one_name(six):
     (six / "data.yaml").write_text("train: images/train\nnames: [cat, cat, dog]\n")
-    assert refusal(six) == "ROOT: class 'cat' stands twice, at positions 0 and 1; rename or remove one"
+    assert refusal(six) == "ROOT: class 'cat' is listed twice, at positions 0 and 1; rename or remove one"
 
 
 def test_damaged_darknet(tmp_path):
@@ -429,7 +429,7 @@ def test_damaged_darknet(tmp_path):
     (tmp_path / "obj.names").write_text("cat\ndog\n")
     assert refusal(tmp_path) == "ROOT/train.txt, line 1: lists no image; write the paths of images into it"
     (tmp_path / "obj.names").write_text("")
-    assert refusal(tmp_path) == "ROOT/obj.names: no names of classes; write one a line"
+    assert refusal(tmp_path) == "ROOT/obj.names: no names of classes; write one per line"
     (tmp_path / "obj.names").unlink()
     assert refusal(tmp_path) == "ROOT/obj.names: cannot be read (No such file or directory)"
     (tmp_path / "train.txt").unlink()

@@ -9,7 +9,6 @@ from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import Any, Protocol, get_args, get_origin
 
-from trilabel.config import read_as
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
     coco,
@@ -28,8 +27,9 @@ from trilabel.data.formats import (
     voc,
     yolo,
 )
-from trilabel.data.formats.csv_table.table_file import DELIMITERS, suffix
-from trilabel.errors import TrilabelError, no_such
+from trilabel.data.formats._shared.table_file import DELIMITERS, suffix
+from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.settings import read_as
 
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
@@ -77,7 +77,7 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
                 f"{path}: which format? its name may end in {ends}, or name one of {', '.join(writers)}"
             )
     if format not in writers:
-        raise no_such("format to write", format, writers)
+        raise unknown_name_error("format to write", format, writers)
     if path.is_dir() and not getattr(FORMATS[format], "WRITES_FOLDER", False):
         raise TrilabelError(f"{path}: this is a folder; name a file to write")
     check_options(path, writers[format], options)

@@ -1,4 +1,4 @@
-"""CUB-200-2011: photographs of birds with 312 attributes (shape of bill, colours, pattern) and how sure people were."""
+"""CUB-200-2011: photographs of birds with 312 attributes (shape of bill, colors, pattern) and how sure people were."""
 
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import check_choice
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.assemble import check_choice
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -71,7 +71,7 @@ def _attribute_file(home: Path) -> Path:
 
 
 def _numbered(file: Path) -> dict[int, str]:
-    """The name of each number in a file of lines such as "1 some name"; neither stands twice."""
+    """The name of each number in a file of lines such as "1 some name"; neither is listed twice."""
     names: dict[int, str] = {}
     lines: dict[int | str, int] = {}
     for line, text in read_lines(file):

@@ -16,13 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from trilabel.console import Advance, progress
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import RootedPaths, relative_to, root_of
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
+from trilabel.log import Advance, progress
 
 RULE = "what was known when the file was written; the notes of that reading are kept"
 SUFFIX = ".trilabel"

@@ -8,12 +8,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.dataset import Boxes, Dataset
-from trilabel.data.formats.source_files import read_lines, read_xml
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.source_files import read_lines, read_xml
 from trilabel.data.image_paths import RootedPaths, locate
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RULE = "1 is present, -1 is absent; classes with difficult objects only are unknown"
 _SPLITS = ("train", "val", "trainval", "test")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.formats.native import write as write_native
 from trilabel.data.image_paths import RootedPaths
 from trilabel.labels import Labels

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import assemble, check_choice
+from trilabel.data.formats._shared.assemble import assemble, check_choice
 from trilabel.data.formats.coco.captions import Captions
 from trilabel.data.formats.coco.files import annotation_files, choose_files
 from trilabel.data.formats.coco.instances import Instances

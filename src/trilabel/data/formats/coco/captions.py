@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.frequent_names import most_frequent, positives
 from trilabel.data.formats.coco.part import Content, Part
-from trilabel.data.formats.frequent_names import most_frequent, presents
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 
@@ -48,7 +48,7 @@ class Captions:
         # IMCL and what it follows speak of the most frequent words, nothing else.
         classes, column = most_frequent(self.codes, counted, self.size)
         named = column[words] >= 0
-        entries = presents(images[named], column[words[named]], len(classes))
+        entries = positives(images[named], column[words[named]], len(classes))
         captioned = np.flatnonzero(np.bincount(np.concatenate(self.captioned), minlength=len(split_of)))
         notes = [
             f"classes are the {len(classes)} most frequent words in captions of {source}; words of an image's "

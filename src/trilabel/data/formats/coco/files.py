@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from trilabel.data.formats.source_files import first_key
+from trilabel.data.formats._shared.source_files import first_key
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.pixel_boxes import floats, shares
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.formats.coco.part import Content, Part, lookup, optional, positions
-from trilabel.data.formats.pixel_boxes import floats, shares
-from trilabel.data.formats.source_files import Json
 
 
 @dataclass
@@ -34,17 +34,17 @@ class Instances:
         """Takes the annotations of a file whose first image has number `start`."""
         document, annotations = part.document, part.document.item("annotations")
         if "categories" not in document.value and any("caption" in record for record in annotations.value):
-            raise document.fault("has captions and no categories; choose labels='captions'")
+            raise document.error_at("has captions and no categories; choose labels='captions'")
         categories = document.item("categories")
         place = positions(categories, "id", int)
         names = categories.column("name", str)
         if "" in names:
-            raise categories.fault("is empty; give the category a name", names.index(""), "name")
+            raise categories.error_at("is empty; give the category a name", names.index(""), "name")
         order = sorted(place)
         column = {number: index for index, number in enumerate(order)}
         columns = lookup(annotations, "category_id", int, column, "categories")
         if not order:
-            raise categories.fault("is empty, so there are no classes")
+            raise categories.error_at("is empty, so there are no classes")
         negative, open_ = _negatives(document.item("images"), column)
         entries = np.stack([part.image_of, columns, np.ones_like(columns)], 1)
         boxes = _boxes(document.item("images"), annotations, part.image_of, columns)
@@ -120,7 +120,7 @@ def _negatives(
     for index, numbers in enumerate(lists):
         for place, number in enumerate(numbers):
             if type(number) is not int or number not in column:
-                raise images.fault(f"is {number!r}, which is no id in categories", index, key, place)
+                raise images.error_at(f"is {number!r}, which is no id in categories", index, key, place)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
     columns = np.array([column[number] for numbers in lists for number in numbers], np.int64)
     return np.stack([rows, columns, np.full_like(rows, -1)], 1), np.array(open_, np.int64)
@@ -133,7 +133,7 @@ def _boxes(
     given = [(index, record["bbox"]) for index, record in enumerate(annotations.value) if record.get("bbox")]
     for index, box in given:
         if type(box) is not list or len(box) != 4 or not all(type(number) in (int, float) for number in box):
-            raise annotations.fault("is not [x, y, width, height] in numbers", index, "bbox")
+            raise annotations.error_at("is not [x, y, width, height] in numbers", index, "bbox")
     which = np.array([index for index, _ in given], np.int64)
     pixels = floats([number for _, box in given for number in box]).reshape(-1, 4)
     sizes = np.stack([floats(images.column(key, float, 0.0)) for key in ("width", "height")], 1)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.formats.coco.files import split_of_file
-from trilabel.data.formats.source_files import Json
 from trilabel.data.image_paths import RootedPaths, root_of
 
 
@@ -44,7 +44,7 @@ def open_part(file: Path, images: str | Path | None) -> Part:
     names = _file_names(records)
     ids = [own or name for own, name in zip(optional(records, "trilabel_id"), names, strict=True)]
     if (twice := _first_repeat(ids)) is not None:
-        raise records.fault(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
+        raise records.error_at(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
     split = split_of_file(file)
     own = zip(optional(records, "split"), records.value, strict=True)
     split_of = [split if record.get("split") is None else name for name, record in own]
@@ -55,17 +55,17 @@ def open_part(file: Path, images: str | Path | None) -> Part:
 
 
 def positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
-    """Where each value of `key` stands in a list of records; none may stand twice."""
+    """Where each value of `key` stands in a list of records; none may are listed twice."""
     values: list[int | str] = records.column(key, kind)
     if (twice := _first_repeat(values)) is not None:
         first, again = twice
         where = "".join(map(str, records.path))
-        raise records.fault(f"is {values[again]!r}, as of {where}[{first}]; an id stands once", again, key)
+        raise records.error_at(f"is {values[again]!r}, as of {where}[{first}]; an id stands once", again, key)
     return {value: index for index, value in enumerate(values)}
 
 
 def _first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
-    """(first, again): where the first value stands that stands twice."""
+    """(first, again): where the first value stands that is listed twice."""
     if len(set(values)) == len(values):
         return None
     seen: dict[int | str, int] = {}
@@ -78,7 +78,7 @@ def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], 
     found = [place.get(value, -1) for value in values]
     if -1 in found:
         index = found.index(-1)
-        raise records.fault(f"is {values[index]!r}, which is no id in {among}", index, key)
+        raise records.error_at(f"is {values[index]!r}, which is no id in {among}", index, key)
     return np.array(found, np.int64)
 
 
@@ -93,7 +93,7 @@ def _file_names(records: Json) -> list[str]:
         urls = optional(records, "coco_url")  # LVIS has no file names; its images are those of COCO 2017
         names = [name or "/".join(url.split("/")[-2:]) for name, url in zip(names, urls, strict=True)]
     if not all(names):
-        raise records.fault("is missing; every image needs one", names.index(""), "file_name")
+        raise records.error_at("is missing; every image needs one", names.index(""), "file_name")
     return names
 
 

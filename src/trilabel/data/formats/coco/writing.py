@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
-from trilabel.console import track
-from trilabel.data.dataset import Boxes, Dataset
+from trilabel.data.boxes import Boxes
+from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
+from trilabel.log import track
 
 _Sizes = Mapping[int, tuple[int, int]]  # width and height of images, by row
 _LYING = (5, 6, 7, 8)  # what a camera held upright notes: width and height change places

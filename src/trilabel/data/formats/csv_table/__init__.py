@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Unlisted, check_choice, fill_absent
-from trilabel.data.formats.csv_table.reading import SIGNS, Cells, read_table
-from trilabel.data.formats.csv_table.table_file import (
+from trilabel.data.formats._shared.assemble import Unlisted, check_choice, fill_absent
+from trilabel.data.formats._shared.table_file import (
     DELIMITERS,
     IMAGE_COLUMNS,
     TAG_COLUMNS,
@@ -21,10 +20,11 @@ from trilabel.data.formats.csv_table.table_file import (
     understand,
     usual_delimiter,
 )
+from trilabel.data.formats.csv_table.reading import SIGNS, Cells, read_table
 from trilabel.data.formats.csv_table.tag_lists import is_list
 from trilabel.data.formats.csv_table.writing import write
 from trilabel.data.image_paths import is_image, locate
-from trilabel.errors import TrilabelError, no_such
+from trilabel.errors import TrilabelError, unknown_name_error
 
 __all__ = ["RULE", "detect", "read", "write"]
 
@@ -94,7 +94,7 @@ def read(
 def _column(path: Path, header: list[str], name: str | None) -> int:
     """The column of this name; −1 where none is named."""
     if name is not None and name not in header:
-        raise no_such(f"column in {path}", name, header)
+        raise unknown_name_error(f"column in {path}", name, header)
     return -1 if name is None else header.index(name)
 
 

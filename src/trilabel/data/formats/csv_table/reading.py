@@ -14,12 +14,12 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from trilabel.data.formats.csv_table.table_file import TAG_COLUMNS, NameTooLong, Table
+from trilabel.data.formats._shared.table_file import TAG_COLUMNS, NameTooLong, Table
 from trilabel.data.formats.csv_table.tag_lists import is_list, tags_of, usual_separator
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
 _NO_LABEL = 2  # stands for the text of a cell that is no label

@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from trilabel.console import progress
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.csv_table.table_file import DELIMITERS, open_table, suffix, understand
+from trilabel.data.formats._shared.table_file import DELIMITERS, open_table, suffix, understand
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
+from trilabel.log import progress
 
 _IMAGES_AT_ONCE = 4096
 

@@ -8,11 +8,11 @@ from typing import get_args
 from xml.etree.ElementTree import Element
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice
 from trilabel.data.formats.cvat.file import Document
 from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RULE = "tagged or drawn labels are present, the rest unknown; images without annotations are unknown"
 _KINDS = {"tag", "box", "polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton"}
@@ -95,7 +95,9 @@ class _Annotations:
     def _add_label(self, row: int, picture: Element, thing: Element) -> None:
         label = self.document.text(thing, "label")
         if label not in self.column:
-            raise self.document.fault(thing, f"label {label!r} is not declared in <meta>; add it to the <labels> there")
+            raise self.document.error_at(
+                thing, f"label {label!r} is not declared in <meta>; add it to the <labels> there"
+            )
         self.entries.append((row, self.column[label], 1))
         if thing.tag == "box" and picture.get("width") and picture.get("height"):
             self.boxes.append((row, self.column[label], *self.document.box(thing, picture)))
@@ -108,7 +110,7 @@ class _Annotations:
             elif value in ("true", "false"):
                 self.entries.append((row, self.column[f"{label}: {name}"], 1 if value == "true" else -1))
             else:
-                raise self.document.fault(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
+                raise self.document.error_at(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
 
 
 def _file(path: Path) -> Path:
@@ -128,7 +130,7 @@ def _images(
     first: dict[str, Element] = {}
     for name, picture in zip(ids, pictures, strict=True):
         if first.setdefault(name, picture) is not picture:
-            raise document.fault(picture, f"image {name!r} stands here for the second time; remove one of them")
+            raise document.error_at(picture, f"image {name!r} stands here for the second time; remove one of them")
     usual = (document.file.parent / "images", document.file.parent)
     roots = [(root_of(images, usual, files), files) for files in (names, inside, by_task)]
     root, files = max(roots, key=lambda pair: (found_in(*pair), len(set(pair[1]))))

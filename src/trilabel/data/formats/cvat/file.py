@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from trilabel.data.formats.source_files import read_xml
+from trilabel.data.formats._shared.source_files import read_xml
 from trilabel.errors import TrilabelError
 
 
@@ -17,7 +17,7 @@ class Document:
         if self.root.tag != "annotations":
             raise TrilabelError(f"{file}: its first element is {self.root.tag!r}; in CVAT's file it is 'annotations'")
 
-    def fault(self, element: Element, what: str) -> TrilabelError:
+    def error_at(self, element: Element, what: str) -> TrilabelError:
         """An error about an element. The tree knows no lines, so the file is gone through once more for this one."""
         wanted = next(number for number, other in enumerate(self.root.iter()) if other is element)
         lines: list[int] = []
@@ -29,7 +29,7 @@ class Document:
     def text(self, element: Element, key: str) -> str:
         """An attribute that must be there."""
         if not (found := element.get(key, "").strip()):
-            raise self.fault(element, f"<{element.tag}> has no {key}")
+            raise self.error_at(element, f"<{element.tag}> has no {key}")
         return found
 
     def number(self, element: Element, key: str, least: float = -math.inf) -> float:
@@ -40,7 +40,7 @@ class Document:
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and found >= least):
-            raise self.fault(element, f"<{element.tag}> has {key} {text!r}, which is no such number")
+            raise self.error_at(element, f"<{element.tag}> has {key} {text!r}, which is no such number")
         return found
 
     def labels(self) -> tuple[list[str], dict[tuple[str, str], None]]:
@@ -52,7 +52,9 @@ class Document:
                 continue
             name = (label.findtext("name") or "").strip()
             if not name or name in names:
-                raise self.fault(label, f"label {name!r} is declared twice" if name else "a <label> without a <name>")
+                raise self.error_at(
+                    label, f"label {name!r} is declared twice" if name else "a <label> without a <name>"
+                )
             names[name] = None
             for attribute in label.iterfind("attributes/attribute"):
                 if (attribute.findtext("input_type") or "").strip() == "checkbox":

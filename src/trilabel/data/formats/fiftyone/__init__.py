@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.source_files import Json, first_key
 from trilabel.data.formats.fiftyone.files import Found, read_labels, read_samples
 from trilabel.data.formats.fiftyone.writing import write
-from trilabel.data.formats.source_files import Json, first_key
 from trilabel.data.image_paths import RootedPaths, locate, root_of
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 __all__ = ["RULE", "detect", "read", "write"]
 

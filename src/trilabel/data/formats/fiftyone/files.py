@@ -7,8 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from trilabel.data.formats.assemble import numbers_first
-from trilabel.data.formats.source_files import Json
+from trilabel.data.formats._shared.assemble import numbers_first
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 
@@ -46,7 +46,7 @@ class Found:
             return
         good = type(box) is list and len(box) == 4 and all(type(n) in (int, float) and abs(n) < 1e9 for n in box)
         if not good or not all(map(isfinite, box)):
-            raise where.fault("is not [x, y, width, height] as shares of the image", *inside, "bounding_box")
+            raise where.error_at("is not [x, y, width, height] as shares of the image", *inside, "bounding_box")
         x, y, width, height = box
         self.boxes.append((row, name, (x, y, x + width, y + height)))
 
@@ -69,7 +69,7 @@ def read_labels(document: Json, found: Found) -> None:
                 name = classes[item]
             if type(name) is not str or (classes and name not in found.declared):
                 only = f"one of the {len(classes)} classes" if classes else "the name or number of a class"
-                raise labels.fault(f"is not {only}; correct it", *inside)
+                raise labels.error_at(f"is not {only}; correct it", *inside)
             found.add(name, box, labels, *inside)
     if not classes and found.labels and all(name.isdigit() for _, name in found.labels):
         found.notes.append("classes are numbers: labels.json has no names for them")
@@ -116,7 +116,7 @@ def read_samples(document: Json, field: str | None, found: Found) -> None:
     for row, sample in samples.items():
         found.names.append(sample.get("filepath", str))
         if sample.get("_media_type", str, "image") != "image":
-            raise sample.fault("is no image; export images alone", "_media_type")
+            raise sample.error_at("is no image; export images alone", "_media_type")
         tags = {split_name(tag) for tag in sample.get("tags", list, []) if type(tag) is str} & {"train", "val", "test"}
         torn += len(tags) > 1
         found.splits.append(tags.pop() if len(tags) == 1 else "")
@@ -124,7 +124,7 @@ def read_samples(document: Json, field: str | None, found: Found) -> None:
         if value is None:
             continue
         if not (kind := _kind(value)):
-            raise sample.fault(f"is not one of {', '.join(_KINDS)}", str(field))
+            raise sample.error_at(f"is not one of {', '.join(_KINDS)}", str(field))
         found.labelled.append(row)
         for item in _items(sample, str(field), _KINDS[kind]):
             name = item.get("label", str, "")

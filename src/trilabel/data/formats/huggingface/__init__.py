@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice, numbers_first
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice, numbers_first
+from trilabel.data.formats._shared.source_files import short
 from trilabel.data.formats.huggingface.labels import (
     class_columns,
     listed,
@@ -17,7 +18,6 @@ from trilabel.data.formats.huggingface.labels import (
 )
 from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
 from trilabel.data.formats.huggingface.writing import ID_COLUMN, split_of, write
-from trilabel.data.formats.source_files import short
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
 
@@ -123,8 +123,8 @@ def _name_column(table: Table) -> str:
         if name in table.columns and (name not in others or len(others) == 1):
             return name
     if others:
-        raise table.fault(0, f"columns {', '.join(others)} all name files; call the images' column file_name")
-    raise table.fault(0, "no column file_name; add one with the path of each image")
+        raise table.error_at(0, f"columns {', '.join(others)} all name files; call the images' column file_name")
+    raise table.error_at(0, "no column file_name; add one with the path of each image")
 
 
 def _names(table: Table) -> list[str]:
@@ -132,9 +132,9 @@ def _names(table: Table) -> list[str]:
     names = table.columns[column]
     for row, name in enumerate(names):
         if not isinstance(name, str):
-            raise table.fault(row, f"{column} is {short(name)}, not the path of an image")
+            raise table.error_at(row, f"{column} is {short(name)}, not the path of an image")
         if "\0" in name:
-            raise table.fault(row, f"{column} {short(name)} has a zero byte; correct the path")
+            raise table.error_at(row, f"{column} {short(name)} has a zero byte; correct the path")
     return [folder + name.removeprefix("./") for folder, name in zip(table.folders, names, strict=True)]
 
 
@@ -142,11 +142,11 @@ def _refuse_repeats(table: Table, ids: list[str]) -> None:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not isinstance(name, str):
-            raise table.fault(row, f"{ID_COLUMN} is {short(name)}, not a text")
+            raise table.error_at(row, f"{ID_COLUMN} is {short(name)}, not a text")
         if first.setdefault(name, row) != row:
             file, line = table.places[first[name]]
             where = f"line {line}" if file == table.places[row][0] else f"{file}, line {line}"
-            raise table.fault(row, f"image {name!r} stands in {where} already; remove one of them")
+            raise table.error_at(row, f"image {name!r} stands in {where} already; remove one of them")
 
 
 def _splits(table: Table, names: list[str]) -> list[str]:
@@ -154,5 +154,5 @@ def _splits(table: Table, names: list[str]) -> list[str]:
         return [split_of(name) for name in names]
     for row, split in enumerate(table.columns["split"]):
         if not isinstance(split, str | None):
-            raise table.fault(row, f"split is {short(split)}, not a text such as train")
+            raise table.error_at(row, f"split is {short(split)}, not a text such as train")
     return [split or "" for split in table.columns["split"]]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from trilabel.data.formats.assemble import Box, Entry
+from trilabel.data.formats._shared.assemble import Box, Entry
+from trilabel.data.formats._shared.source_files import short
 from trilabel.data.formats.huggingface.metadata import Table, plain
 from trilabel.data.formats.huggingface.writing import NO_CLASS
-from trilabel.data.formats.source_files import short
 
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
 _SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
@@ -40,7 +40,7 @@ def class_columns(table: Table, names: Iterable[str]) -> dict[str, list[int]]:
             continue
         if _MINUS in signs.values():
             row = next(row for row, cell in enumerate(cells) if signs[cell] == _MINUS)
-            raise table.fault(row, f"{name} is {short(cells[row])}; use 1 present, 0 absent, empty unknown")
+            raise table.error_at(row, f"{name} is {short(cells[row])}; use 1 present, 0 absent, empty unknown")
         found[name] = [signs[cell] or 0 for cell in cells]
     return found
 
@@ -71,7 +71,7 @@ def unpack(table: Table, row: int, column: str) -> Any:
             return plain(parse(cell.strip()))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-    raise table.fault(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
+    raise table.error_at(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
 
 
 def listed(table: Table, row: int, column: str) -> list[str] | None:
@@ -92,7 +92,7 @@ def _name(table: Table, row: int, column: str, item: Any) -> str:
     if isinstance(item, str):
         return item
     if type(item) is not int or abs(item) >= 1 << 63:
-        raise table.fault(row, f"{column} holds {short(item)}, not the name or number of a label")
+        raise table.error_at(row, f"{column} holds {short(item)}, not the name or number of a label")
     return str(item)
 
 
@@ -108,7 +108,7 @@ def objects(table: Table, row: int, column: str) -> list[str] | None:
         return [_name(table, row, column, _category(table, row, column, item)) for item in cell]
     names = _category(table, row, column, cell) if isinstance(cell, dict) else None
     if not isinstance(names, list):
-        raise table.fault(row, f"{column} is {short(cell)}, not an object with lists bbox and categories")
+        raise table.error_at(row, f"{column} is {short(cell)}, not an object with lists bbox and categories")
     return [_name(table, row, column, name) for name in names]
 
 
@@ -130,7 +130,7 @@ def object_boxes(
             without += len(names or ())
             continue
         if not isinstance(given, list) or len(given) != len(names):
-            raise table.fault(row, f"{column} has {len(names)} labels, but bbox is {short(given)}")
+            raise table.error_at(row, f"{column} has {len(names)} labels, but bbox is {short(given)}")
         for name, box in zip(names, given, strict=True):
             x, y, w, h = _four(table, row, column, box)
             boxes.append((row, code[name], x / width, y / height, (x + w) / width, (y + h) / height))
@@ -141,7 +141,7 @@ def _category(table: Table, row: int, column: str, item: dict[str, Any]) -> Any:
     for name in _CATEGORIES:
         if name in item:
             return item[name]
-    raise table.fault(row, f"{column} has no {', '.join(_CATEGORIES[:-1])} or {_CATEGORIES[-1]}; add one of these")
+    raise table.error_at(row, f"{column} has no {', '.join(_CATEGORIES[:-1])} or {_CATEGORIES[-1]}; add one of these")
 
 
 def _size(table: Table, row: int, name: str, cell: Any) -> float:
@@ -150,12 +150,12 @@ def _size(table: Table, row: int, name: str, cell: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         size = -1
     if not 0 <= size < 1e9:
-        raise table.fault(row, f"{name} is {short(cell)}, not the size of an image in pixels")
+        raise table.error_at(row, f"{name} is {short(cell)}, not the size of an image in pixels")
     return size
 
 
 def _four(table: Table, row: int, column: str, box: Any) -> list[float]:
     numbers = box if isinstance(box, list) else []
     if len(numbers) != 4 or not all(type(n) in (int, float) and abs(n) < 1e12 and isfinite(n) for n in numbers):
-        raise table.fault(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")
+        raise table.error_at(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")
     return numbers

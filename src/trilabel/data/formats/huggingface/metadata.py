@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from trilabel.data.formats.csv_table.table_file import read_rows
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.table_file import read_rows
 from trilabel.errors import TrilabelError
 
 _KINDS = (".csv", ".jsonl", ".parquet")
@@ -32,7 +32,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.places)
 
-    def fault(self, row: int, what: str) -> TrilabelError:
+    def error_at(self, row: int, what: str) -> TrilabelError:
         """An error about a row."""
         file, line = self.places[row]
         return TrilabelError(f"{file}, line {line}: {what}")
@@ -111,7 +111,7 @@ def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error).splitlines()[0]
             raise TrilabelError(f"{file}, line {line}: damaged JSON ({reason})") from None
         if type(record) is not dict:
-            raise TrilabelError(f'{file}, line {line}: no JSON object; write one a line, such as {{"file_name": …}}')
+            raise TrilabelError(f'{file}, line {line}: no JSON object; write one per line, such as {{"file_name": …}}')
         yield line, record
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
-from trilabel.data.formats.source_files import read_lines
 from trilabel.data.image_paths import RootedPaths, is_image, relative_to, root_of
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing, write_text
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RULE = "listed classes are present, others unknown (or absent, with unlisted='absent')"
 _CLASS_FILES = ("classes.txt", "class_names.txt", "names.txt")
@@ -79,7 +79,7 @@ def _notes(unlisted: str, source: Path | None, empty: int, repeated: int) -> Ite
     if empty:
         yield f"{empty:,} images have no class listed: nothing is known of them"
     if repeated:
-        yield f"{repeated:,} numbers stand twice in a line: they count once"
+        yield f"{repeated:,} numbers are listed twice in a line: they count once"
 
 
 def _class_file(path: Path) -> Path | None:

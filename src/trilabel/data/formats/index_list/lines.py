@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats.source_files import read_lines, read_text
+from trilabel.data.formats._shared.source_files import read_lines, read_text
 from trilabel.data.image_paths import is_image
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 MOST_CLASSES = 1_000_000  # where no file names them: a larger number is a mistake, not a class
 _DIGITS = 9  # of the longest number that is looked at
@@ -128,7 +128,7 @@ def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
 
 
 def _repeated(path: Path) -> TrilabelError:
-    """An error about the first image that stands twice."""
+    """An error about the first image that is listed twice."""
     lines: dict[str, int] = {}
     for line, text in read_lines(path):
         image = cells_of(text)[0]

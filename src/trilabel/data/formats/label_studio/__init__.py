@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.source_files import Json, first_key
 from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.formats.source_files import Json, first_key
 from trilabel.data.image_paths import RootedPaths, found_in, root_of
 from trilabel.errors import TrilabelError
 
@@ -97,7 +97,7 @@ def _names(tasks: list[Task]) -> list[str]:
     for name, task in zip(names, tasks, strict=True):
         if (before := first.setdefault(name, task)) is not task:
             where = f"[{before.place.path[0]}]"
-            raise task.place.fault(f"has the image {name!r}, as has {where}; remove one of the two tasks")
+            raise task.place.error_at(f"has the image {name!r}, as has {where}; remove one of the two tasks")
     return names
 
 

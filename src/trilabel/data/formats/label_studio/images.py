@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote
 
-from trilabel.data.formats.source_files import Json
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.image_paths import is_image
 
 _ADDRESS = re.compile(r"(?:\w[\w+.-]*://([^/?#]*)|(?=/))([^?#]*)")
@@ -17,7 +17,7 @@ def address_of(data: Json) -> str:
     for value in data.value.values():
         if isinstance(value, str) and is_image(short_names([value])[0]):
             return value
-    raise data.fault("has no image; call the column with the images' addresses 'image'")
+    raise data.error_at("has no image; call the column with the images' addresses 'image'")
 
 
 def short_names(addresses: list[str]) -> list[str]:

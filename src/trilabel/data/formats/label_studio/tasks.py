@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.formats.label_studio.images import address_of
-from trilabel.data.formats.source_files import Json
 
 Class = tuple[str, str]  # the field it is a choice of ("" for a region: what it shows does not depend on a field), text
 Corners = tuple[float, float, float, float]
@@ -46,7 +46,7 @@ class Tasks:
             key = f"{number}" if full else f"id {record.value.get('id', image)}"
             task = tasks.setdefault(key, Task(record, data, image, [], []))
             if task.image != image:
-                raise data.fault(f"has the id of [{task.place.path[0]}] but another image; correct one of them")
+                raise data.error_at(f"has the id of [{task.place.path[0]}] but another image; correct one of them")
             for results in _annotations(record, task) if full else [_flat(record, image, self.texts)]:
                 task.annotations.append(set(self._said(results, task)))
         self.tasks = list(tasks.values())
@@ -137,5 +137,5 @@ def _box(value: Json, sizes: Json) -> Corners:
 def _number(value: Json, key: str, default: float | None = None) -> float:
     found = value.get(key, float) if default is None else value.get(key, float, default)
     if not abs(found) <= _FAR:  # also what is not a number
-        raise value.fault(f"is {found!s:.40}, which no coordinate or size is", key)
+        raise value.error_at(f"is {found!s:.40}, which no coordinate or size is", key)
     return float(found)

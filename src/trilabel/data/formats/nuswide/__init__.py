@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Entry, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Entry, assemble, check_choice
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.formats.nuswide import table as nuswide_table
 from trilabel.data.formats.nuswide.table import slashes
-from trilabel.data.formats.source_files import read_lines
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RULE = "1 is present, 0 is absent; in the table, listed concepts are present and all others absent"
 _TABLE = "nus_wid_data.csv"
@@ -123,7 +123,7 @@ def _image_list(file: Path) -> list[str]:
 
 
 def _repeated(files: Sequence[Path]) -> TrilabelError:
-    """An error about the first image that stands twice in these lists."""
+    """An error about the first image that is listed twice in these lists."""
     first: dict[str, tuple[Path, int]] = {}
     for file in files:
         for line, name in read_lines(file):

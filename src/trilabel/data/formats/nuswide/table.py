@@ -6,11 +6,11 @@ from itertools import islice
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import assemble
-from trilabel.data.formats.csv_table.table_file import read_rows
+from trilabel.data.formats._shared.assemble import assemble
+from trilabel.data.formats._shared.table_file import read_rows
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 IMAGES = ("Flickr", "images", "image")  # folders that images lie in
 

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import check_choice
-from trilabel.data.formats.csv_table.table_file import NameTooLong, Table, read_header
+from trilabel.data.formats._shared.assemble import check_choice
+from trilabel.data.formats._shared.table_file import NameTooLong, Table, read_header
 from trilabel.data.formats.openimages.files import LEFT_OUT, Classes, label_files
 from trilabel.data.image_paths import locate
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.names import Names
+from trilabel.labels.names import Names
 
 RULE = "verified with confidence 1: present, with 0: absent; everything else is unknown"
 _NO_LABEL = 2  # stands for a confidence that is none

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Entry, assemble
-from trilabel.data.formats.source_files import Json, first_key, read_lines
+from trilabel.data.formats._shared.assemble import Entry, assemble
+from trilabel.data.formats._shared.source_files import Json, first_key, read_lines
 from trilabel.data.formats.visual_genome.objects import read_objects
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.errors import TrilabelError
@@ -84,7 +84,7 @@ def _read_index(path: Path, file: Path, classes: int | None, images: str | Path 
     document = Json.read(file)
     count = _size(file) if classes is None else classes
     if not document.value:
-        raise document.fault("is empty, so there is nothing to read")
+        raise document.error_at("is empty, so there is nothing to read")
     split = _splits(file, _size(file), document.value)
     ids = list(dict.fromkeys((*split, *document.value)))
     names, unnamed = _class_names(file.parent, _size(file), count)
@@ -109,7 +109,7 @@ def _entries(document: Json, ids: Sequence[str], size: int, count: int) -> Itera
     for row, name in enumerate(ids):
         for place, number in enumerate(document.get(name, list)):
             if type(number) is not int or not 0 <= number < size:
-                raise document.fault(f"is {number!r}, not the number of a class, 0 to {size - 1}", name, place)
+                raise document.error_at(f"is {number!r}, not the number of a class, 0 to {size - 1}", name, place)
             if number < count:
                 yield row, number, 1
 
@@ -126,7 +126,7 @@ def _class_names(folder: Path, size: int, count: int) -> tuple[list[str], list[s
         numbers = {number.value: name for name, number in document.items(int)}
         names = [numbers[number] for number in range(size) if number in numbers]
     if len(names) != size:
-        raise document.fault(f"names {len(names)} classes, not {size}: a list, or an object from name to number")
+        raise document.error_at(f"names {len(names)} classes, not {size}: a list, or an object from name to number")
     return names[:count], []
 
 

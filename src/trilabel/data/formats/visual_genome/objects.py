@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.frequent_names import most_frequent, positives
+from trilabel.data.formats._shared.pixel_boxes import floats, shares
+from trilabel.data.formats._shared.source_files import Json
 from trilabel.data.formats.coco.part import positions
-from trilabel.data.formats.frequent_names import most_frequent, presents
-from trilabel.data.formats.pixel_boxes import floats, shares
-from trilabel.data.formats.source_files import Json
 from trilabel.errors import TrilabelError
 
 
@@ -35,7 +35,7 @@ def read_objects(file: Path, sizes: Path, count: int) -> Objects:
     """
     document = Json.read(file, list)
     if not document.value:
-        raise document.fault("is empty, so there is nothing to read")
+        raise document.error_at("is empty, so there is nothing to read")
     row = positions(document, _id_key(document), int)
     lists = document.column("objects", list)
     things = list(chain.from_iterable(lists))
@@ -44,10 +44,10 @@ def read_objects(file: Path, sizes: Path, count: int) -> Objects:
     thing = np.repeat(np.arange(len(things)), [len(one) for one in names])
     classes, column = _classes(list(chain.from_iterable(names)), count)
     if not classes:
-        raise document.fault("holds no name of an object, so there are no classes")
+        raise document.error_at("holds no name of an object, so there are no classes")
     thing, column = thing[column >= 0], column[column >= 0]
     image = image_of_thing[thing]
-    entries = presents(image, column, len(classes))
+    entries = positives(image, column, len(classes))
     annotated = np.flatnonzero([len(one) for one in lists])
     notes = [f"classes are the {len(classes)} most frequent names of objects; named objects are present, others absent"]
     if bare := len(lists) - len(annotated):
@@ -125,4 +125,4 @@ def _mistake(document: Json) -> TrilabelError:
                     thing.get(key, float)
     except TrilabelError as error:
         return error
-    return document.fault("has an object without names and a box; correct it")
+    return document.error_at("has an object without names and a box; correct it")

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
-from trilabel.console import track
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.assemble import Box, Entry, Unlisted, assemble, check_choice
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.formats.yolo.layout import (
     Source,
     describe,
@@ -21,6 +20,7 @@ from trilabel.data.formats.yolo.layout import (
 )
 from trilabel.data.image_paths import RootedPaths, files_below, is_image, root_of, split_name
 from trilabel.errors import TrilabelError
+from trilabel.log import track
 
 RULE = "classes with a box are present, others absent; images without a label file are unknown"
 

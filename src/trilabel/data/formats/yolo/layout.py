@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from trilabel.data.formats.source_files import read_lines
+from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.formats.yolo.simple_yaml import Value, read_yaml
 from trilabel.data.image_paths import files_below, is_image, split_name
 from trilabel.errors import TrilabelError
@@ -227,5 +227,5 @@ def _names(file: Path) -> list[str]:
                 f"{file}, line {number - 1}: blank, so that classes have other numbers; remove the line"
             )
     if not names:
-        raise TrilabelError(f"{file}: no names of classes; write one a line")
+        raise TrilabelError(f"{file}: no names of classes; write one per line")
     return names

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from trilabel.data.formats.source_files import read_text
+from trilabel.data.formats._shared.source_files import read_text
 from trilabel.errors import TrilabelError
 
 Value = str | list[str] | dict[str, str] | None
@@ -108,7 +108,7 @@ def _flow(file: Path, lines: list[str], number: int, column: int) -> tuple[Value
 
 def _add(file: Path, line: int, pairs: dict[str, str], key: str, value: str) -> None:
     if key in pairs:
-        raise TrilabelError(f"{file}, line {line}: {key} stands twice; remove one")
+        raise TrilabelError(f"{file}, line {line}: {key} is listed twice; remove one")
     pairs[key] = value
 
 

@@ -1,0 +1,206 @@
+"""Hiding and spoiling labels on purpose: every label setting that the papers train under, made from fuller labels.
+
+Each function takes `Labels` and returns new ones with the same images and classes; equal seeds give equal labels. All
+of them act on known labels only: unknown stays unknown, and a share is a share of what is known already. Where a share
+asks for a number of things that is not whole, the nearest whole number counts (halves up).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trilabel.errors import TrilabelError
+from trilabel.labels.matrix import Labels
+
+
+def keep_share(labels: Labels, share: float, seed: int = 0, per_image: bool = False) -> Labels:
+    """Keeps each known label with probability `share`, whatever becomes of the others ("partial labels").
+
+    With `per_image`, keeps that share of each image's known labels instead: the nearest whole number of them, and at
+    least one where `share` is above 0, so that no image falls silent.
+    """
+    rng = np.random.default_rng(_seed(seed))
+    if not per_image:
+        return _kept(labels, rng.random(labels.known) < _share(share))
+    sizes = np.diff(labels.csr.indptr)
+    wanted = np.maximum(_whole(share, sizes), int(share > 0))
+    row = np.repeat(np.arange(len(labels)), sizes)
+    # Row in the high bits and chance in the low ones: a stable sort of nearly sorted whole numbers shuffles within
+    # rows ten times as fast as a sort by two keys.
+    shuffled = np.argsort(row << 31 | rng.integers(1 << 31, size=labels.known), kind="stable")
+    place_in_row = np.arange(labels.known) - labels.csr.indptr[row]
+    keep = np.empty(labels.known, bool)
+    keep[shuffled] = place_in_row < wanted[row]
+    return _kept(labels, keep)
+
+
+def dense_share(labels: Labels, share: float, seed: int = 0) -> Labels:
+    """Keeps all known labels of a share of the images and none of the others ("dense labels").
+
+    The share is of the images that have a known label; at least one is kept where `share` is above 0.
+    """
+    sizes = np.diff(labels.csr.indptr)
+    keep = _some_of(np.flatnonzero(sizes), share, len(labels), seed)
+    return _kept(labels, np.repeat(keep, sizes))
+
+
+def noisy(labels: Labels, share: float, seed: int = 0) -> Labels:
+    """Flips a share of the known labels, drawn at random: present becomes absent and absent present."""
+    rng = np.random.default_rng(_seed(seed))
+    flipped = rng.choice(labels.known, int(_whole(share, labels.known)), replace=False, shuffle=False)
+    values = labels.csr.data.copy()
+    values[flipped] *= -1
+    return _with_values(labels, values)
+
+
+def noisy_plus(labels: Labels, seed: int = 0) -> Labels:
+    """Leaves one known present label of each image, drawn at random, and turns every other known label into absent."""
+    present = np.flatnonzero(labels.csr.data > 0)
+    counts, _ = labels.counts_per_image()
+    draws = np.random.default_rng(_seed(seed)).integers(np.maximum(counts, 1))
+    chosen = (np.cumsum(counts) - counts + draws)[counts > 0]
+    values = np.full(labels.known, -1, np.int8)
+    values[present[chosen]] = 1
+    return _with_values(labels, values)
+
+
+def per_class(labels: Labels, share: float, seed: int = 0) -> Labels:
+    """Keeps all known labels of a share of the classes and none of the others ("fixed per class").
+
+    The share is of the classes that have a known label; at least one is kept where `share` is above 0.
+    """
+    present, absent = labels.counts_per_class()
+    keep = _some_of(np.flatnonzero(present + absent), share, labels.shape[1], seed)
+    return _kept(labels, keep[labels.csr.indices])
+
+
+def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negatives: int = 0) -> Labels:
+    """Keeps that many present and absent labels of each image, drawn at random, or all it has where they are fewer.
+
+    Given full labels, equals the sampler that Cole et al. (2021) released, bit for bit; theirs has seed 1200.
+    """
+    if min(positives, negatives) < 0:
+        raise TrilabelError(f"cannot keep {positives} present and {negatives} absent labels; give 0 or more")
+    # Their sampler calls RandomState.choice without replacement, image by image: present, then absent. Each call
+    # shuffles all it may choose from, even to choose none of it, and the next one draws on from there.
+    rng = np.random.RandomState(_seed(seed))
+    counts = np.stack(labels.counts_per_image(), axis=1)
+    row = np.repeat(np.arange(len(labels)), counts.sum(1))
+    grouped = np.lexsort((labels.csr.data < 0, row))
+    keep = np.zeros(labels.known, bool)
+    start = 0
+    for count, wanted in zip(counts.ravel().tolist(), cycle((positives, negatives)), strict=False):
+        shuffled = rng.permutation(count)
+        if wanted:
+            keep[grouped[start + shuffled[:wanted]]] = True
+        start += count
+    return _kept(labels, keep)
+
+
+class Setting(NamedTuple):
+    """A label setting as the command line knows it: its name, followed by `values`."""
+
+    function: Callable[..., Labels]
+    values: str  # how they are written
+    parameters: dict[str, type[int] | type[float]]  # what they stand for, in order
+    needs: int  # so many of them cannot be left out
+    description: str
+
+
+_SHARE: tuple[str, dict[str, type[int] | type[float]], int] = ("=SHARE", {"share": float}, 1)
+SETTINGS: Mapping[str, Setting] = {
+    "keep-share": Setting(keep_share, *_SHARE, "keep each known label with this probability"),
+    "keep-share-per-image": Setting(
+        partial(keep_share, per_image=True), *_SHARE, "keep a share of each image's known labels, at least one"
+    ),
+    "dense-share": Setting(dense_share, *_SHARE, "keep all labels of a share of the images, none of the rest"),
+    "noisy": Setting(noisy, *_SHARE, "flip a share of the known labels"),
+    "noisy-plus": Setting(noisy_plus, "", {}, 0, "leave one present label an image, turn the rest absent"),
+    "per-class": Setting(per_class, *_SHARE, "keep all labels of a share of the classes, none of the rest"),
+    "single-positive": Setting(
+        single_positive,
+        "[=PRESENT[,ABSENT]]",
+        {"positives": int, "negatives": int},
+        0,
+        "keep so many present (1) and absent (0) labels an image",
+    ),
+}
+
+
+def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
+    """Applies a setting written as text, such as "keep-share=0.1", "noisy-plus" or "single-positive=2,3".
+
+    Without a seed, the setting's own default counts.
+    """
+    name, equals, text = setting.partition("=")
+    if name not in SETTINGS:
+        usages = ", ".join(each + SETTINGS[each].values for each in SETTINGS)
+        raise TrilabelError(f"no label setting named {name!r}; there are: {usages}")
+    function, values, parameters, needs, _ = SETTINGS[name]
+    words = text.split(",") if equals else []
+    options: dict[str, float] = {} if seed is None else {"seed": seed}
+    unreadable = TrilabelError(f"label setting {setting!r} cannot be read; it is written {name}{values}")
+    if not needs <= len(words) <= len(parameters):
+        raise unreadable
+    try:
+        options |= {key: kind(word) for (key, kind), word in zip(parameters.items(), words, strict=False)}
+    except ValueError:
+        raise unreadable from None
+    return function(labels, **options)
+
+
+def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = None) -> Labels:
+    """Applies a setting to these images only, walking them in the order given; the others keep their labels.
+
+    `rows` is any NumPy index of images (a split's row numbers, a mask) that names none of them twice.
+    """
+    rows = np.arange(len(labels))[rows]
+    changed = apply(labels[rows], setting, seed)
+    source = np.arange(len(labels))
+    source[rows] = len(labels) + np.arange(len(rows))
+    stacked = sp.vstack([labels.csr, changed.csr], format="csr")
+    return Labels(stacked[source], labels.classes, labels.ids)
+
+
+def _share(share: float) -> float:
+    if not 0 <= share <= 1:
+        raise TrilabelError(f"a share lies between 0 and 1, not {share}")
+    return share
+
+
+def _seed(seed: int) -> int:
+    if not 0 <= seed < 1 << 32:
+        raise TrilabelError(f"a seed is a whole number from 0 to {(1 << 32) - 1}, not {seed}")
+    return seed
+
+
+def _whole(share: float, count: Any) -> NDArray[np.int64]:
+    """That share of a count (or of each in an array) as the nearest whole number, halves up."""
+    return np.floor(_share(share) * np.asarray(count) + 0.5).astype(np.int64)
+
+
+def _some_of(candidates: NDArray[np.int64], share: float, size: int, seed: int) -> NDArray[np.bool_]:
+    """A mask over `size` things, true for a random share of the candidates, and for at least one if share > 0."""
+    count = max(int(_whole(share, len(candidates))), int(share > 0))
+    mask = np.zeros(size, bool)
+    mask[np.random.default_rng(_seed(seed)).permutation(candidates)[:count]] = True
+    return mask
+
+
+def _kept(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
+    """Without the known labels for which `keep` (in the order they are stored) says no."""
+    csr = labels.csr
+    ends = np.concatenate(([0], np.cumsum(keep)))[csr.indptr].astype(csr.indptr.dtype)
+    kept = sp.csr_array((csr.data[keep], csr.indices[keep], ends), shape=csr.shape)
+    return Labels(kept, labels.classes, labels.ids)
+
+
+def _with_values(labels: Labels, values: NDArray[np.int8]) -> Labels:
+    """The same known labels with other values (in the order they are stored)."""
+    csr = labels.csr
+    return Labels(sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape), labels.classes, labels.ids)

@@ -1,0 +1,147 @@
+"""Checkpoints: one safetensors file each, with everything that is not a tensor as JSON in its header.
+
+One file means that tensors and counters can never be of two different moments; it is replaced whole or not at all.
+Nothing is ever unpickled.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
+
+
+def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+    """Writes tensors (any device) and a JSON-able state."""
+    _write(path, tensors, json.dumps(state))
+
+
+def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
+    copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+    with replacing(path) as temporary:
+        save_file(copies, temporary, metadata={"state": state})
+
+
+class Writer:
+    """Writes checkpoints while training on a GPU goes on, in the order in which they are asked for; two wait at most.
+
+    What is to be written is copied on the device first, which takes no time; from there on it may change. Where one
+    cannot be written, those behind it are not either: a file never speaks of another that is not there.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: deque[Future[None]] = deque()
+
+    def save(self, path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """As `checkpoint.save`, later; what goes wrong is raised by a later `save` or `wait`."""
+        self.wait(until=1)
+        try:
+            copies = {name: value.detach().clone() for name, value in tensors.items()}
+        except torch.OutOfMemoryError:  # no room for a copy: training has to wait
+            self.wait()
+            return save(path, tensors, state)
+        aside = None
+        if torch.cuda.is_available():
+            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(torch.cuda.current_stream())
+        before = self._under_way[-1] if self._under_way else None
+        self._under_way.append(self._pool.submit(self._write_aside, before, aside, path, copies, json.dumps(state)))
+        return None
+
+    def wait(self, until: int = 0) -> None:
+        """Until no more than so many are still to be written."""
+        while len(self._under_way) > until:
+            self._under_way.popleft().result()
+
+    @staticmethod
+    def _write_aside(
+        before: Future[None] | None,
+        stream: torch.cuda.Stream | None,
+        path: str | Path,
+        tensors: Mapping[str, Tensor],
+        state: str,
+    ) -> None:
+        if before is not None:
+            before.result()
+        with torch.cuda.stream(stream):  # None: as ever
+            _write(path, tensors, state)
+
+
+def load(path: str | Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(tensors on the CPU, state) as `save` wrote them; with a prefix only the tensors under it."""
+    with _opened(path) as file:
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not a dict)
+        return {name: file.get_tensor(name) for name in names}, _state(file)
+
+
+def load_state(path: str | Path) -> dict[str, Any]:
+    """The state alone."""
+    with _opened(path) as file:
+        return _state(file)
+
+
+def _state(file: Any) -> dict[str, Any]:
+    state = json.loads((file.metadata() or {})["state"])
+    if not isinstance(state, dict):
+        raise ValueError("its state is no dictionary")
+    return state
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    if not Path(path).is_file():
+        raise TrilabelError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise TrilabelError(
+            f"{path}: not a trilabel checkpoint, or cut short ({error}); restore it or train again"
+        ) from error
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors under "prefix.name"."""
+    return {f"{prefix}.{name}": value for name, value in tensors.items()}
+
+
+def part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under "prefix.", by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What an optimizer remembers, as "parameter number.name" -> tensor (learning rates are set at each step)."""
+    memory = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": value
+        for number, values in memory.items()
+        for name, value in values.items()
+        if isinstance(value, Tensor)
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Puts back what `optimizer_tensors` gave."""
+    memory: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        number, key = name.split(".", 1)
+        memory.setdefault(int(number), {})[key] = value
+    optimizer.load_state_dict({"state": memory, "param_groups": optimizer.state_dict()["param_groups"]})
+    for parameter, values in optimizer.state.items():
+        for key, value in values.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape:
+                # Files know no memory layout, but fused optimizers want that of the parameter (channels-last).
+                values[key] = torch.empty_like(parameter).copy_(value)

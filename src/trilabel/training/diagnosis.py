@@ -1,0 +1,149 @@
+"""What becomes of unknown labels while a model trains: how they were scored, how often rightly, and what they cost.
+
+Kim 2022: figure 4 (precision of what a method changes), figure 1 and table 1 (a model first learns what is true and
+later memorises what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from trilabel.labels import Labels
+from trilabel.labels.bits import ROWS_AT_ONCE
+from trilabel.methods import AllReduce
+
+# The loss of every label in the first epoch and its highest later on: 8 bytes a label.
+_MOST_LABELS_FOLLOWED = 50_000_000
+BINS = 20  # of histograms of probabilities (Wang 2023, figures 1 and 5)
+
+_KINDS = {"known_present": 3, "true_absent": 0, "hidden_present": 2}  # TP, TN and FN of taking unknown for absent
+
+
+class Diagnosis(nn.Module):
+    """Counts of the epoch under way and, where the truth is at hand, the loss of every label. On the device."""
+
+    scored: Tensor  # 10: how many unknown labels were scored as (absent, not at all, present) × truth (−1, 0, +1); rest
+    probabilities: Tensor  # 3×20: known absent, unknown, known present × how probable it was said to be
+    kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
+    first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
+    later: Tensor  # N×C: highest loss after it
+
+    def __init__(self, labels: Labels, truth: Labels | None) -> None:
+        super().__init__()
+        self.labels = labels
+        self.truth = truth
+        follow = truth is not None and labels.shape[0] * labels.shape[1] <= _MOST_LABELS_FOLLOWED
+        size = labels.shape if follow else (0, 0)
+        self.register_buffer("scored", torch.zeros(10, dtype=torch.int64))
+        self.register_buffer("probabilities", torch.zeros(3, BINS, dtype=torch.int64))
+        self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
+        self.register_buffer("first", torch.full(size, -1.0))
+        self.register_buffer("later", torch.full(size, -1.0))
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begins to count anew; with the first epoch of a stage also forgets the losses."""
+        for count in self.counts().values():
+            count.zero_()
+        if epoch == 1:
+            self.first.fill_(-1.0)
+            self.later.fill_(-1.0)
+
+    def counts(self) -> dict[str, Tensor]:
+        """What is counted in the epoch under way, by name; over several processes these add up."""
+        return {"scored": self.scored, "kinds": self.kinds, "probabilities": self.probabilities}
+
+    @torch.no_grad()
+    def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
+        """Adds a step: B×C labels, truth (0 where that is not known either), and what the method gave for them."""
+        bins = bin_of(torch.sigmoid(step["logits"].float())) + BINS * (labels + 1)
+        self.probabilities += _histogram(bins, 3 * BINS).view(3, BINS)
+        if "targets" in step:
+            against = torch.zeros_like(labels) if truth is None else truth
+            self.scored += _histogram(torch.where(labels == 0, step["targets"] * 3 + against + 4, 9), 10)
+        if truth is not None:
+            loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
+            kind = _kind_of(labels, truth)
+            self.kinds[:, 0] += _histogram(kind, 4)
+            for place in _KINDS.values():
+                self.kinds[place, 1] += torch.where(kind == place, loss, 0).sum()
+            if self.first.numel():
+                if epoch == 1:
+                    self.first[rows] = loss
+                else:
+                    self.later[rows] = torch.maximum(self.later[rows], loss)
+
+    def sync(self, all_reduce: AllReduce) -> None:
+        """Brings together what the processes saw of different images."""
+        self.first.copy_(all_reduce(self.first, "max"))
+        self.later.copy_(all_reduce(self.later, "max"))
+
+    def summary(self, epoch: int, all_reduce: AllReduce) -> dict[str, Any]:
+        """The epoch in numbers, for the record; empty where there is nothing to tell."""
+        scored = all_reduce(self.scored, "sum")[:9].view(3, 3).tolist()
+        kinds = all_reduce(self.kinds, "sum").tolist()
+        absent, unknown, present = all_reduce(self.probabilities, "sum").tolist()
+        found: dict[str, Any] = {
+            "probabilities": {"known_present": present, "known_absent": absent, "unknown": unknown}
+        }
+        if any(map(any, scored)):
+            found["unknown"] = {}
+            for name, (absent, unsure, present) in zip(("as_absent", "left_out", "as_present"), scored, strict=True):
+                found["unknown"][name] = absent + unsure + present
+                if absent + present:  # leaving a label out is right where calling it absent would have been wrong
+                    right = absent if name == "as_absent" else present
+                    found["unknown"][f"{name}_right"] = right / (absent + present)
+        if self.truth is not None:
+            found["mean_loss"] = {
+                name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]
+            }
+            if epoch > 1 and self.first.numel():
+                found["highest_loss_in_first_epoch"] = self._highest_in_first(self.truth)
+        return found
+
+    def _highest_in_first(self, truth: Labels) -> dict[str, float]:
+        """Of each kind of label, the share whose loss was highest in the first epoch."""
+        counts = torch.zeros(4, 2, dtype=torch.int64)
+        for start in range(0, len(self.first), ROWS_AT_ONCE):
+            index = np.arange(start, min(start + ROWS_AT_ONCE, len(self.first)))
+            first, later = (values[start : start + len(index)].cpu() for values in (self.first, self.later))
+            kind = _kind_of(self.labels.rows(index), truth.rows(index))
+            seen = (first >= 0) & (later >= 0)  # a broken image may have been left out
+            for place in _KINDS.values():
+                chosen = seen & (kind == place)
+                counts[place] += torch.stack((chosen.sum(), (chosen & (first >= later)).sum()))
+        return {
+            name: int(counts[place, 1]) / int(counts[place, 0]) for name, place in _KINDS.items() if counts[place, 0]
+        }
+
+
+def bin_of(probabilities: Tensor) -> Tensor:
+    """Which of the equal parts of [0, 1] each lies in, from 0."""
+    return (probabilities * BINS).floor().clamp(0, BINS - 1)
+
+
+def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> dict[str, list[int]]:
+    """How probable known positives and negatives of N validation images are said to be, in equal parts of [0, 1].
+
+    scores: N×C logits.
+    """
+    counts = torch.zeros(3, BINS, dtype=torch.int64)
+    for start in range(0, len(scores), ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(scores)))
+        known = labels.rows(rows) if isinstance(labels, Labels) else torch.from_numpy(labels[rows])
+        place = bin_of(torch.sigmoid(scores[start : start + len(rows)])).long() + BINS * (known.long() + 1)
+        counts += torch.bincount(place.flatten(), minlength=3 * BINS).view(3, BINS)
+    return {"present": counts[2].tolist(), "absent": counts[0].tolist()}
+
+
+def _histogram(places: Tensor, count: int) -> Tensor:
+    """How many there are of 0 … count − 1; `bincount` would wait for the device."""
+    return torch.histc(places.float(), count, 0, count - 1).to(torch.int64)
+
+
+def _kind_of(labels: Tensor, truth: Tensor) -> Tensor:
+    """B×C int8: 3 known present; 0 in truth absent, 2 in truth present but unknown; 1 none of these."""
+    return torch.where(labels * truth < 0, 1, torch.where(labels > 0, 3, truth + 1))

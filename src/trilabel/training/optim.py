@@ -1,0 +1,98 @@
+"""What changes the weights: optimizers, learning rates as a function of the step, the running mean of weights."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trilabel.config import Config
+
+
+def create_optimizer(
+    config: Config, groups: Iterable[tuple[list[nn.Parameter], float]], lr: float
+) -> torch.optim.Optimizer:
+    """The optimizer over groups of (parameters, learning rate as a multiple of `lr`).
+
+    Each group keeps its multiple as "scale", so that a schedule only has to know the base rate.
+    """
+    listed: list[dict[str, Any]] = [
+        {"params": params, "lr": lr * scale, "scale": scale} for params, scale in groups if params
+    ]
+    match config.optimizer:  # fused: one kernel for all weights
+        case "adam":
+            return torch.optim.Adam(listed, weight_decay=config.weight_decay, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(listed, weight_decay=config.weight_decay, fused=True)
+        case "sgd":
+            return torch.optim.SGD(
+                listed, lr=lr, momentum=config.momentum, weight_decay=config.weight_decay, fused=True
+            )
+        case "rmsprop":
+            # As Huynh 2020 trained: so large an ε keeps steps in proportion to gradients, and its rates are for that.
+            return torch.optim.RMSprop(
+                listed, alpha=0.9, eps=1.0, momentum=config.momentum, weight_decay=config.weight_decay
+            )
+
+
+def learning_rate(config: Config, lr: float, step: int, steps_per_epoch: int, epochs: int) -> float:
+    """The base learning rate at a step (from 0) of a stage. A pure function: resuming needs no scheduler state."""
+    total = max(1, steps_per_epoch * epochs)
+    done = min(step / total, 1.0)
+    match config.lr_schedule:
+        case "constant":
+            return lr
+        case "step":
+            return lr * config.lr_step_factor ** (step // steps_per_epoch // config.lr_step_epochs)
+        case "cosine":
+            return lr * 0.5 * (1 + math.cos(math.pi * done))
+        case "one-cycle":
+            return lr * _one_cycle(step, total)
+
+
+def _one_cycle(step: int, total: int, rise: float = 0.3, start: float = 1 / 25, end: float = 1e-4 / 25) -> float:
+    """Up from `start` to 1 in the first `rise` of the steps and down to `end` at the last, along half cosines."""
+    top, last = rise * total - 1, total - 1
+    if step <= top:
+        low, high, way = start, 1.0, step / top
+    else:
+        low, high, way = 1.0, end, min(1.0, (step - top) / (last - top))
+    return high + (low - high) * 0.5 * (1 + math.cos(math.pi * way))
+
+
+class ModelEma:
+    """An exponential moving average of a module's weights, under the names of its state dictionary."""
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.decay = decay
+        weights = {name: value.detach() for name, value in module.state_dict().items()}  # the module's own memory
+        once = {(value.data_ptr(), value.shape): name for name, value in weights.items()}  # some share theirs
+        means = {name: weights[name].clone() for name in once.values()}
+        self.state = {name: means[once[value.data_ptr(), value.shape]] for name, value in weights.items()}
+        averaged = [name for name in means if weights[name].is_floating_point()]
+        counted = [name for name in means if name not in averaged]
+        self._averaged, self._counted = (  # (means, weights); listing them at each step would take longer than the step
+            ([self.state[name] for name in names], [weights[name] for name in names]) for names in (averaged, counted)
+        )
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Moves towards the weights after `step` updates (from 1); early on faster, or random weights would linger."""
+        torch._foreach_lerp_(*self._averaged, 1 - min(self.decay, step / (step + 9)))
+        if self._counted[0]:
+            torch._foreach_copy_(*self._counted)
+
+    @torch.no_grad()
+    def swap(self) -> None:
+        """Exchanges the mean and the module's weights; calling it twice changes nothing."""
+        for means, weights in (self._averaged, self._counted):
+            for mean, weight in zip(means, weights, strict=True):
+                own = weight.clone()
+                weight.copy_(mean)
+                mean.copy_(own)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Takes up a mean that was saved."""
+        for name, value in state.items():
+            self.state[name].copy_(value)

@@ -1,0 +1,74 @@
+"""Being asked to stop: at the next good moment while training, at once but tidily otherwise."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trilabel.log import log
+
+_SAME_WISH = 1.0  # seconds in which a second signal is the same wish, come by another way
+
+
+def stop_children(patience: float = 60.0) -> None:
+    """Asks the processes that this one started to stop as Ctrl-C would, and waits for them."""
+    children = multiprocessing.active_children()
+    for child in children:
+        if child.pid is not None:
+            os.kill(child.pid, signal.SIGINT)
+    for child in children:
+        child.join(patience)
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """A list that Ctrl-C and SIGTERM are added to instead of ending the process at once; a second one ends it."""
+    received: list[int] = []
+    first = 0.0
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # only the main thread may set handlers
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def receive(number: int, frame: object) -> None:
+        nonlocal first
+        if not received:
+            received.append(number)
+            first = time.monotonic()
+            log.info("stopping after this step; once more to stop at once")
+        elif time.monotonic() - first > _SAME_WISH:
+            raise KeyboardInterrupt
+
+    for number in before:
+        signal.signal(number, receive)
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def graceful_termination() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the process as an exit would, so that half-written files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+    before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}
+    # A signal that was ignored before, as under nohup, stays ignored.
+    caught = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in caught:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, before[number])

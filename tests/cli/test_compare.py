@@ -1,0 +1,258 @@
+"""`trilabel compare` as a person uses it."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from trilabel.cli.main import main, parse
+from trilabel.config import Config
+
+QUICK = ("--image-size", "32", "--epochs", "1", "--workers", "0", "--batch-size", "16")
+FIRST, SECOND = "cole2021-an", "kim2022-ll-r"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, small_scenes):
+    """A table and some images beside it."""
+    folder = tmp_path_factory.mktemp("a project")
+    counts = {"train": 32, "val": 16, "test": 16}
+    rows = np.concatenate([small_scenes.rows_of(name)[:count] for name, count in counts.items()])
+    few = small_scenes.take(rows)
+    table = pd.DataFrame((few.labels.to_signed() > 0).astype(int), columns=list(few.classes))
+    table.insert(0, "image", [f"{name}.png" for name in few.ids])
+    table["split"] = np.repeat(list(counts), list(counts.values()))
+    table.to_csv(folder / "labels.csv", index=False)
+    for name, image in zip(table["image"], few.images, strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(folder / name)
+    return folder
+
+
+def call(project, *arguments):
+    return main(["compare", str(project / "labels.csv"), *QUICK, *map(str, arguments)])
+
+
+def complaint(capsys, project, *arguments, code=1):
+    """The one line of an error, with the right exit code and nothing on standard output."""
+    capsys.readouterr()
+    assert call(project, *arguments) == code
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line.startswith("trilabel: ")]
+    assert len(lines) == 1 and captured.out == "", captured.err
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def plan_file(tmp_path, text):
+    (tmp_path / "plan.toml").write_text(text)
+    return tmp_path / "plan.toml"
+
+
+# ---- the way through
+
+
+def test_methods_side_by_side(project, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ("--recipes", FIRST, SECOND, FIRST, "--labels", "single-positive", "--seeds", "0", "1", "--out", out)
+    assert call(project, *arguments) == 0
+    printed = capsys.readouterr()
+    lines = [line for line in printed.err.splitlines() if " of 4: " in line]
+    assert [line.split(":")[0] for line in lines] == [f"{number} of 4" for number in (1, 2, 3, 4)]
+    assert f"3 of 4: {SECOND}, single-positive, seed 0: test mAP " in lines[2] and "(epoch 1 of 1, " in lines[2]
+    assert FIRST in printed.out and "±" in printed.out and f"tables and plot: {out}/table.md" in printed.out
+    assert "%" in lines[0] and "warning" not in printed.err
+    assert call(project, *arguments, "--json") == 0
+    cells = json.loads(capsys.readouterr().out)
+    assert [(cell["row"], cell["seed"]) for cell in cells] == [(FIRST, 0), (FIRST, 1), (SECOND, 0), (SECOND, 1)]
+    assert all(cell["known"] == 32 and 0 < cell["metrics"]["mAP"] <= 1 for cell in cells)
+    table = pd.read_csv(out / "cells.csv")
+    assert table["test mAP"].tolist() == pytest.approx([cell["metrics"]["mAP"] for cell in cells])
+    assert str(project / "labels.csv") in cells[0]["command"] and "--hide single-positive" in cells[0]["command"]
+
+
+def test_the_commands_beside_the_numbers_make_them_again(project, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "an out"
+    assert (
+        call(project, "--recipes", SECOND, "--labels", "keep-share=0.5", "--hide-seed", 3, "--out", out, "--json") == 0
+    )
+    (cell,) = json.loads(capsys.readouterr().out)
+    trained, scored = (shlex.split(line)[1:] for line in cell["command"].splitlines())
+    monkeypatch.chdir(tmp_path)
+    assert main(trained) == 0
+    capsys.readouterr()
+    assert main([*scored, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: found[name] for name in cell["metrics"]} == cell["metrics"]
+
+
+def test_a_search_by_options(project, tmp_path, capsys):
+    out = tmp_path / "out"
+    search = ("--search", "lr=1e-6,1e-2", "settings.delta=0.5", "--out", out)
+    assert call(project, "--recipes", SECOND, *search, "--json") == 0
+    printed = capsys.readouterr()
+    (cell,) = json.loads(printed.out)
+    assert cell["chosen"] == {"lr": "1e-2", "settings.delta": "0.5"} and "--lr 0.01" in cell["command"]
+    lines = [line for line in printed.err.splitlines() if line.startswith("search: ")]
+    assert len(lines) == 2 and f"search: {SECOND}, all, lr=1e-6, settings.delta=0.5: validation " in lines[0]
+    assert (
+        call(project, "--recipes", "wang2023-cr", "--search", "published", "--budget", 2, "--out", out, "--json") == 0
+    )
+    (cell,) = json.loads(capsys.readouterr().out)
+    assert cell["chosen"]["settings.threshold"] in (0.5, 0.6, 0.7, 0.8, 0.9)
+    assert len(list((out / "search").glob("wang2023-cr-*"))) == 2
+
+
+def test_rows_in_a_file(project, tmp_path, capsys):
+    file = plan_file(
+        tmp_path,
+        f"""
+        labels = ["all", "keep-share=0.5"]
+        [train]
+        epochs = 3
+        lr = 1e-3
+        [rows."as it is"]
+        recipe = "{FIRST}"
+        [rows.longer]
+        method = "role"
+        seeds = [1]
+        labels = ["all"]
+        """,
+    )
+    assert call(project, "--rows", file, "--lr", 3e-3, "--out", tmp_path / "out", "--json") == 0
+    cells = json.loads(capsys.readouterr().out)
+    assert [(cell["row"], cell["labels"], cell["seed"]) for cell in cells] == [
+        ("as it is", "all", 0), ("as it is", "keep-share=0.5", 0), ("longer", "all", 1),
+    ]  # fmt: skip
+    assert all(cell["epochs"] == 1 for cell in cells), "what the command line says counts more"
+    assert all("--lr 0.003" in cell["command"] for cell in cells)
+    assert cells[0]["recipe"] == FIRST and cells[2]["recipe"] == ""
+
+
+def test_without_validation_json_has_no_number(project, tmp_path, capsys):
+    assert call(project, "--recipes", FIRST, "--val", "none", "--out", tmp_path / "out", "--json") == 0
+    (cell,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert cell["validation"] is None and cell["metrics"]["mAP"] > 0
+
+
+# ---- wrong usage and bad input
+
+
+def test_wrong_usage(project, tmp_path, capsys):
+    file = plan_file(tmp_path, f'[rows.a]\nrecipe = "{FIRST}"')
+    out = ("--out", tmp_path / "out")
+    assert "either --recipes" in complaint(capsys, project, *out, code=2)
+    assert "either --recipes" in complaint(capsys, project, "--recipes", FIRST, "--rows", file, *out, code=2)
+    for option, value in (
+        ("--labels", "single-positive"), ("--seeds", 1), ("--search", "lr=1,2"), ("--hide-seed", 0), ("--budget", 3),
+    ):  # fmt: skip
+        line = complaint(capsys, project, "--rows", file, option, value, *out, code=2)
+        assert f"{option}: this stands in the file" in line
+    assert "NAME=VALUE" in complaint(capsys, project, "--recipes", FIRST, "--search", "lr", *out, code=2)
+    assert "--budget 0" in complaint(capsys, project, "--recipes", FIRST, "--budget", 0, *out, code=2)
+    assert "at least one" in complaint(capsys, project, "--recipes", FIRST, "--labels", *out, code=2)
+    with pytest.raises(SystemExit) as stopped:
+        call(project, "--recipes", FIRST, "--method", "role", *out)  # rows have methods of their own
+    assert stopped.value.code == 2
+    with pytest.raises(SystemExit) as stopped:
+        call(project, "--recipes", FIRST)
+    assert stopped.value.code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_is_answered_in_one_line(project, tmp_path, capsys):
+    one = ("--recipes", FIRST, "--out", tmp_path / "out")
+    assert "no recipe named 'cole'" in complaint(capsys, project, "--recipes", "cole", "--out", tmp_path / "out")
+    assert "no split named 'tset'" in complaint(capsys, project, *one, "--test", "tset")
+    assert "choose the epoch" in complaint(capsys, project, *one, "--test", "val")
+    assert "no boxes" in complaint(capsys, project, *one, "--pointing")
+    assert "'voc'" in complaint(capsys, project, *one, "--published", "voc")
+    assert "no label setting named 'single'" in complaint(capsys, project, *one, "--labels", "single")
+    assert "'lrr'" in complaint(capsys, project, *one, "--search", "lrr=1,2")
+    assert "lr is a finite number, not 'fast'" in complaint(capsys, project, *one, "--search", "lr=fast")
+    assert "epochs is a whole number, not 'b'" in complaint(capsys, project, *one, "--search", "epochs=1,b")
+    file = plan_file(tmp_path, "[rows.a]\nlrr = 1")
+    assert f"{file}, rows.a: " in complaint(capsys, project, "--rows", file, *one[2:])
+    assert "no such file" in complaint(capsys, project, "--rows", tmp_path / "none.toml", *one[2:])
+    assert main(["compare", str(tmp_path / "none.csv"), *map(str, one)]) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_where_nothing_could_be_finished(project, tmp_path, capsys, options):
+    one = ("--recipes", "cole2021-bce", "--labels", "single-positive", "--out", tmp_path / "out")
+    assert "no run could be finished" in complaint(capsys, project, *one, *options)
+    both = ("--recipes", "cole2021-bce", FIRST, *one[2:], *options)
+    assert call(project, *both) == 0
+    printed = capsys.readouterr()
+    assert "warning: cole2021-bce, single-positive, seed 0: " in printed.err and "2 of 2: " in printed.err
+    if options:
+        assert [cell["row"] for cell in json.loads(printed.out)] == [FIRST]
+    else:
+        assert "— cole2021-bce, single-positive: " in printed.out
+
+
+# ---- help and stopping
+
+
+def test_help_leaves_out_what_rows_have_of_their_own(capsys):
+    with pytest.raises(SystemExit):
+        parse("compare", ["--help"])
+    told = capsys.readouterr().out
+    assert "Example: trilabel compare" in told and "--epochs" in told
+    for part in ("--method", "--head ", "--head-settings", "--relabel", "--seed ", "--given"):
+        assert part not in told
+
+
+def test_ctrl_c_exits_130_and_the_same_command_goes_on(project, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["--recipes", FIRST, "--out", str(out), "--epochs", "50"]
+    command = [sys.executable, "-m", "trilabel", "compare", str(project / "labels.csv"), *QUICK, *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not list(out.glob(f"cells/{FIRST}-*/metrics.jsonl")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and printed == "" and "Traceback" not in errors
+    (folder,) = (folder for folder in (out / "cells").iterdir() if folder.is_dir())
+    before = len((folder / "metrics.jsonl").read_text().splitlines())
+    assert before < 50 and (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()
+    begun = (folder / "labels.npz").stat().st_mtime_ns
+    assert call(project, *arguments, "--json") == 0
+    assert [cell["epochs"] for cell in json.loads(capsys.readouterr().out)] == [50]
+    assert (folder / "labels.npz").stat().st_mtime_ns == begun, "it went on, and was not made anew"
+
+
+def test_an_option_that_is_written_counts_more_than_the_file_even_where_the_recipe_says_the_same(project, tmp_path):
+    """The recipe has 12 epochs, the file 1."""
+    rows = plan_file(tmp_path, f'[train]\nepochs = 1\n[rows.a]\nrecipe = "{FIRST}"\n')
+    words = [str(project / "labels.csv"), "--rows", str(rows), "--out", str(tmp_path / "out")]
+    for options, epochs in (([], 1), (["--epochs", "12"], 12), (["--epochs=12", "--no-flip"], 12)):
+        command = parse("compare", [*words, *options])
+        config = command._plan(Config(**{f.name: getattr(command, f.name) for f in fields(Config)})).rows[0].config
+        assert (config.epochs, config.flip) == (epochs, "--no-flip" not in options)
+
+
+def test_several_processes_share_the_work(project, tmp_path):
+    """Both end with the whole table, and each run was made once."""
+    words = ["--recipes", FIRST, SECOND, "--seeds", "0", "1", "2", "--epochs", "1", "--image-size", "16"]
+    line = [sys.executable, "-m", "trilabel", "compare", str(project / "labels.csv"), *words, "--json"]
+    both = [
+        subprocess.Popen(
+            [*line, "--out", str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    printed = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    one, other = (json.loads(out) for out, _ in printed)
+    assert one == other and len(one) == 6
+    assert len(list((tmp_path / "out" / "cells").glob("*/result.json"))) == 6

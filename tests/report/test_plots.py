@@ -1,0 +1,28 @@
+"""Plots: what is drawn, read back from the figure."""
+
+from pathlib import Path
+
+from matplotlib.colors import to_hex
+from PIL import Image
+
+from trilabel.report import plots
+
+
+def test_bars_have_the_heights_and_colours_of_their_series(tmp_path: Path) -> None:
+    panel = plots.Bars("title", "mAP", {"one": [80.0, None], "two": [None, 60.5]}, reference=80.0)
+    figure = plots.bars(["all", "some"], [panel, panel])
+    axes = figure.axes[1]
+    drawn = [
+        (round(bar.get_x() + bar.get_width() / 2, 6), bar.get_height(), bar.get_facecolor()) for bar in axes.patches
+    ]
+    assert [(x, height) for x, height, _ in drawn] == [(0, 80.0), (1, 60.5)]  # a lone bar stands in the middle
+    legend = figure.legends[0]
+    colors = {
+        text.get_text(): patch.get_facecolor() for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
+    }
+    assert to_hex(colors["one"]) == to_hex(drawn[0][2]).lower()
+    assert to_hex(colors["two"]) == to_hex(drawn[1][2]).lower()
+    plots.save(figure, tmp_path / "bars.png")
+    with Image.open(tmp_path / "bars.png") as picture:
+        assert picture.size[0] > 500
+    assert [file.name for file in tmp_path.iterdir()] == ["bars.png"]

@@ -1,0 +1,224 @@
+"""The numbers on unknown labels are those of a plain loop over all labels, also across processes and restarts."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles import diagnosis as oracle
+from tests.support.threads import as_processes
+from trilabel.labels import Labels
+from trilabel.training import diagnosis as module
+from trilabel.training.diagnosis import Diagnosis
+
+quick = settings(max_examples=50, deadline=None)
+
+
+def alone(tensor, how):
+    return tensor
+
+
+def labels_and_truth(draw, images, classes):
+    """Known labels agree with the truth; of an unknown one the truth may not be known either."""
+    truth = draw.choice([1, -1, 0], (images, classes), p=[0.4, 0.4, 0.2]).astype(np.int8)
+    return np.where(draw.random(truth.shape) < 0.4, truth, 0), truth
+
+
+def steps_of(draw, images, classes, epochs, with_taken=True, left_out=0.1):
+    """Every epoch visits the images once in batches, but for some that could not be read. Losses tie now and then."""
+    for epoch in range(1, epochs + 1):
+        order = draw.permutation(images)
+        order = order[draw.random(images) >= left_out]
+        for rows in np.array_split(order, 3):
+            logits = draw.choice([-3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 30.0], (len(rows), classes))
+            taken = draw.choice([-1, 0, 1], (len(rows), classes)) if with_taken else None
+            if len(rows):
+                yield epoch, rows.tolist(), logits.tolist(), None if taken is None else taken.tolist()
+
+
+def note(diagnosis, step, dense, truth):
+    epoch, rows, logits, taken = step
+    parts = {"logits": torch.tensor(logits), "loss": torch.tensor(0.0)}
+    if taken is not None:
+        parts["targets"] = torch.tensor(taken, dtype=torch.int8)
+    known = None if truth is None else torch.from_numpy(truth[rows])
+    diagnosis.note(epoch, torch.tensor(rows), torch.from_numpy(dense[rows]), known, parts)
+
+
+def follow(diagnosis, steps, dense, truth):
+    """Notes the steps, epoch by epoch as the loop does."""
+    epoch = 0
+    for step in steps:
+        if step[0] != epoch:
+            epoch = step[0]
+            diagnosis.start_epoch(epoch)
+        note(diagnosis, step, dense, truth)
+
+
+def made(dense, truth):
+    return Diagnosis(Labels.from_signed(dense), None if truth is None else Labels.from_signed(truth))
+
+
+def assert_same(got, expected):
+    assert got.keys() == expected.keys()
+    for name, numbers in expected.items():
+        if name == "probabilities":
+            assert got[name] == numbers
+            continue
+        assert got[name] == pytest.approx(numbers, rel=1e-6), name
+    json.dumps(got)  # it goes into metrics.jsonl
+
+
+@quick
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 5), st.booleans(), st.booleans())
+def test_it_is_the_plain_loop(seed, images, classes, with_truth, with_taken):
+    draw = np.random.default_rng(seed)
+    dense, truth = labels_and_truth(draw, images, classes)
+    truth = truth if with_truth else None
+    diagnosis, steps = made(dense, truth), list(steps_of(draw, images, classes, 3, with_taken))
+    for epoch in (1, 2, 3):
+        diagnosis.start_epoch(epoch)
+        done = [step for step in steps if step[0] <= epoch]
+        for step in (step for step in done if step[0] == epoch):
+            note(diagnosis, step, dense, truth)
+        diagnosis.sync(alone)
+        assert_same(diagnosis.summary(epoch, alone), oracle.summary(done, epoch, dense.tolist(), listed(truth)))
+
+
+def listed(matrix):
+    return None if matrix is None else matrix.tolist()
+
+
+def test_the_numbers_worked_out_by_hand():
+    dense = np.array([[1, 0, 0, -1]], np.int8)
+    truth = np.array([[1, 1, -1, -1]], np.int8)
+    diagnosis = made(dense, truth)
+    diagnosis.start_epoch(1)
+    note(diagnosis, (1, [0], [[0.0, 0.0, 0.0, 30.0]], [[1, -1, -1, -1]]), dense, truth)
+    log2 = pytest.approx(np.log(2))
+    counted = {name: [0] * 20 for name in ("known_present", "known_absent", "unknown")}
+    counted["known_present"][10], counted["unknown"][10], counted["known_absent"][19] = 1, 2, 1
+    assert diagnosis.summary(1, alone) == {
+        "probabilities": counted,
+        "unknown": {"as_absent": 2, "as_absent_right": 0.5, "left_out": 0, "as_present": 0},
+        "mean_loss": {
+            "known_present": log2,
+            "true_absent": pytest.approx((np.log(2) + 30) / 2),
+            "hidden_present": log2,
+        },
+    }
+    diagnosis.start_epoch(2)
+    note(diagnosis, (2, [0], [[-1.0, 1.0, -1.0, 2.0]], [[1, 0, 1, -1]]), dense, truth)
+    found = diagnosis.summary(2, alone)
+    # Left out is right where absent would have been wrong; taken for present is right where it is.
+    assert found["unknown"] == {
+        "as_absent": 0, "left_out": 1, "left_out_right": 1.0, "as_present": 1, "as_present_right": 0.0
+    }  # fmt: skip
+    assert found["highest_loss_in_first_epoch"] == {"known_present": 0.0, "true_absent": 1.0, "hidden_present": 0.0}
+
+
+def test_a_new_stage_forgets_and_a_new_epoch_counts_anew():
+    draw = np.random.default_rng(0)
+    dense, truth = labels_and_truth(draw, 6, 4)
+    steps = list(steps_of(draw, 6, 4, 2))
+    used, fresh = made(dense, truth), made(dense, truth)
+    follow(used, steps_of(draw, 6, 4, 3), dense, truth)
+    for diagnosis in (used, fresh):
+        follow(diagnosis, steps, dense, truth)
+    assert used.summary(2, alone) == fresh.summary(2, alone)
+    assert all(map(torch.equal, used.buffers(), fresh.buffers()))
+
+
+def test_it_goes_on_from_what_was_saved_within_an_epoch():
+    draw = np.random.default_rng(1)
+    dense, truth = labels_and_truth(draw, 8, 5)
+    steps = list(steps_of(draw, 8, 5, 3))
+    whole, cut = made(dense, truth), made(dense, truth)
+    for at, step in enumerate(steps):
+        if at in (1, 4, 7):  # as a restart does
+            saved = {name: value.clone() for name, value in cut.state_dict().items()}
+            cut = made(dense, truth)
+            cut.load_state_dict(saved)
+        for diagnosis in (whole, cut):
+            if at == 0 or steps[at - 1][0] < step[0]:
+                diagnosis.start_epoch(step[0])
+            note(diagnosis, step, dense, truth)
+    assert cut.summary(3, alone) == whole.summary(3, alone)
+    assert len(whole.summary(3, alone)) == 4
+
+
+@pytest.mark.parametrize("with_truth", [True, False])
+def test_two_processes_tell_what_one_would(with_truth):
+    draw = np.random.default_rng(2)
+    dense, truth = labels_and_truth(draw, 20, 5)
+    truth = truth if with_truth else None
+    steps = list(steps_of(draw, 20, 5, 3))
+    one, two = made(dense, truth), [made(dense, truth), made(dense, truth)]
+    for epoch in (1, 2, 3):
+        for diagnosis in (one, *two):
+            diagnosis.start_epoch(epoch)
+        for _, rows, logits, taken in (step for step in steps if step[0] == epoch):
+            note(one, (epoch, rows, logits, taken), dense, truth)
+            for rank, diagnosis in enumerate(two):
+                note(diagnosis, (epoch, rows[rank::2], logits[rank::2], taken[rank::2]), dense, truth)
+        expected = one.summary(epoch, alone)
+
+        def close(rank, all_reduce, epoch=epoch):
+            two[rank].sync(all_reduce)
+            two[rank].sync(all_reduce)  # a checkpoint within the epoch shares as well
+            return two[rank].summary(epoch, all_reduce)
+
+        for found in as_processes(2, close):
+            assert_same(found, expected)
+        assert torch.equal(two[0].first, one.first) and torch.equal(two[0].later, one.later)
+        assert torch.equal(two[1].first, one.first) and torch.equal(two[1].later, one.later)
+
+
+def test_without_truth_nothing_is_kept_of_single_labels():
+    diagnosis = made(np.zeros((1000, 50), np.int8), None)
+    assert sum(buffer.nbytes for buffer in diagnosis.buffers()) < 1000
+
+
+def test_a_table_too_large_to_follow_still_tells_the_rest(monkeypatch):
+    draw = np.random.default_rng(3)
+    dense, truth = labels_and_truth(draw, 6, 4)
+    monkeypatch.setattr(module, "_MOST_LABELS_FOLLOWED", 23)
+    diagnosis, steps = made(dense, truth), list(steps_of(draw, 6, 4, 2))
+    follow(diagnosis, steps, dense, truth)
+    expected = oracle.summary(steps, 2, dense.tolist(), truth.tolist())
+    expected.pop("highest_loss_in_first_epoch")
+    assert_same(diagnosis.summary(2, alone), expected)
+
+
+def test_the_share_is_counted_in_parts(monkeypatch):
+    draw = np.random.default_rng(4)
+    dense, truth = labels_and_truth(draw, 11, 3)
+    diagnosis = made(dense, truth)
+    follow(diagnosis, steps_of(draw, 11, 3, 2), dense, truth)
+    whole = diagnosis.summary(2, alone)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
+    assert diagnosis.summary(2, alone) == whole
+    assert 0 < min(whole["highest_loss_in_first_epoch"].values()) < 1
+
+
+def test_half_precision_logits():
+    dense, truth = np.array([[1, 0]], np.int8), np.array([[1, 1]], np.int8)
+    diagnosis, logits = made(dense, truth), torch.tensor([[1.0, 2.0]], dtype=torch.bfloat16)
+    diagnosis.start_epoch(1)
+    diagnosis.note(1, torch.tensor([0]), torch.from_numpy(dense), torch.from_numpy(truth), {"logits": logits})
+    assert diagnosis.summary(1, alone)["mean_loss"] == {
+        "known_present": pytest.approx(np.log1p(np.exp(-1))), "hidden_present": pytest.approx(np.log1p(np.exp(2)))
+    }  # fmt: skip
+
+
+def test_nothing_waits_for_the_device():
+    dense, truth = np.array([[1, 0]], np.int8), np.array([[1, 1]], np.int8)
+    diagnosis = made(dense, truth).to("meta")
+    parts = {"logits": torch.zeros(1, 2, device="meta"), "targets": torch.zeros(1, 2, dtype=torch.int8, device="meta")}
+    for epoch in (1, 2):
+        diagnosis.start_epoch(epoch)
+        on_meta = (torch.from_numpy(matrix).to("meta") for matrix in (dense, truth))
+        diagnosis.note(epoch, torch.zeros(1, dtype=torch.int64, device="meta"), *on_meta, parts)
