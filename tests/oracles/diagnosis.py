@@ -62,6 +62,8 @@ def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None)
         both = [of for of in own if 1 in of and len(of) > 1]
         if both:
             first[name] = sum(of[1] == max(of.values()) for of in both) / len(both)
+    if not found["mean_loss"]:
+        del found["mean_loss"]
     if first and epoch > 1:
         found["highest_loss_in_first_epoch"] = first
     return found
