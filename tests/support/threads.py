@@ -1,4 +1,4 @@
-"""Several processes played by threads: what each gives to `all_reduce` meets what the others give."""
+"""Several processes played by threads: what each gives to a collective operation meets what the others give."""
 
 import threading
 from collections.abc import Callable
@@ -9,20 +9,40 @@ import torch
 
 from trilabel.methods import AllReduce
 
+AllGather = Callable[[torch.Tensor], torch.Tensor]
+SECONDS_UNTIL_HUNG = 600  # only so that a test whose threads wait for each other ends at all
+
 
 def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]:
     """work(rank, all_reduce) of all ranks at once; their answers by rank."""
-    meeting, given = threading.Barrier(count, timeout=10), [torch.zeros(0)] * count
+
+    def run(rank: int, all_gather: AllGather) -> Any:
+        def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
+            together = all_gather(tensor)
+            return together.sum(0) if how == "sum" else together.amax(0)
+
+        return work(rank, all_reduce)
+
+    return as_gathering_processes(count, run)
+
+
+def as_gathering_processes(count: int, work: Callable[[int, AllGather], Any]) -> list[Any]:
+    """work(rank, all_gather) of all ranks at once; their answers by rank."""
+    meeting, given = threading.Barrier(count, timeout=SECONDS_UNTIL_HUNG), [torch.zeros(0)] * count
 
     def run(rank: int) -> Any:
-        def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
+        def all_gather(tensor: torch.Tensor) -> torch.Tensor:
             given[rank] = tensor.clone()
             meeting.wait()
             together = torch.stack(given)
             meeting.wait()
-            return together.sum(0) if how == "sum" else together.amax(0)
+            return together
 
-        return work(rank, all_reduce)
+        try:
+            return work(rank, all_gather)
+        except BaseException:
+            meeting.abort()  # the others need not wait for this one
+            raise
 
     with ThreadPoolExecutor(count) as threads:
         return list(threads.map(run, range(count)))

@@ -38,7 +38,7 @@ from trilabel.log import is_shown, log, progress, shown, truncate_list
 from trilabel.methods import Batch, Method, choose_method, create_method
 from trilabel.models import FeatureClassifier, model_of
 from trilabel.models.cuda_graphs import capture, release
-from trilabel.models.scoring import score
+from trilabel.models.scoring import Processes, Scorer
 from trilabel.recipes import resolve
 from trilabel.training.diagnosis import Diagnosis, validation_histogram
 from trilabel.training.optim import ModelEma, create_optimizer, learning_rate
@@ -472,18 +472,10 @@ class Training:
     def score(self, model: nn.Module, images: ImageSource) -> Tensor:
         """N×C logits on the CPU (NaN for an image that had to be left out)."""
         fabric = self.fabric
-        scores, failed = score(
-            model,
-            images,
-            self._prepare,
-            self.labels.shape[1],
-            self._scored_at_once(),
-            rank=fabric.global_rank,
-            world=fabric.world_size,
-            all_gather=fabric.all_gather,
-            context=fabric.autocast,
-            skip_broken=self.config.broken == "skip",
-        )
+        processes = Processes(fabric.global_rank, fabric.world_size, fabric.all_gather)
+        classes, batch_size, skip = self.labels.shape[1], self._scored_at_once(), self.config.broken == "skip"
+        scorer = Scorer(model, self._prepare, classes, batch_size, fabric.autocast, skip, processes)
+        scores, failed = scorer.score(images)
         for _, message in failed:
             log.warning(f"left out of scoring: {message}")
         return scores
