@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from tests.support import SECONDS_UNTIL_HUNG
 from trilabel.methods import AllReduce
 
 AllGather = Callable[[torch.Tensor], torch.Tensor]
-SECONDS_UNTIL_HUNG = 600  # only so that a test whose threads wait for each other ends at all
 
 
 def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from tests.support import SECONDS_UNTIL_HUNG
 from trilabel import metrics
 
 
@@ -20,7 +21,7 @@ def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[A
         ranks.put(rank)
     with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
         # One task each: a process that has one waits in it for the other process.
-        yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=60)
+        yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=SECONDS_UNTIL_HUNG)
 
 
 def _join(store: str, ranks: Any) -> None:
