@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 
-# No test may depend on how fast or busy the machine is: no deadlines, and slow drawing is no failure. "steady" draws the
-# same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=fresh draws new ones.
+# No test may depend on how fast or busy the machine is: no deadlines, and slow drawing is no failure. "steady" draws
+# the same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=fresh draws new ones.
 _unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("steady", _unhurried, derandomize=True)
 settings.register_profile("fresh", _unhurried)
