@@ -5,9 +5,8 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.models_by_hand import CLASSES, CPU, SIZE, maps_by_hand
+from tests.support.models_by_hand import CLASSES, CPU, SIZE, maps_by_hand, random_classifier
 from trilabel.inference.predictor import Model
-from trilabel.models import create_model
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +16,7 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def model(pictures):
-    torch.manual_seed(0)
-    model = Model(create_model("tiny", "gap", len(CLASSES), image_size=SIZE), CLASSES, CPU)
+    model = Model(random_classifier(), CLASSES, CPU)
     with torch.no_grad():  # the scores of a random network lie close together: spread them
         logits = model.classifier(model.views.plain(torch.from_numpy(pictures).permute(0, 3, 1, 2))).logits
         head, spread = model.classifier.head.linear, logits.std(0)
@@ -60,8 +58,7 @@ def squares():
 @pytest.fixture(scope="module")
 def map_model(squares):
     """A model with maps large enough to peak at different places."""
-    torch.manual_seed(0)
-    map_model = Model(create_model("tiny", "gap", len(CLASSES), image_size=48), CLASSES, CPU)
+    map_model = Model(random_classifier(48), CLASSES, CPU)
     peaks = maps_by_hand(map_model, squares).reshape(9, 3, -1).argmax(2)
     assert all(len(set(peaks[:, column])) > 4 for column in range(3)), "each class peaks here and there"
     assert (peaks[:, 0] != peaks[:, 1]).sum() > 4 and (peaks[:, 0] != peaks[:, 2]).sum() > 4

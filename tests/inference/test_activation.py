@@ -7,11 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.models_by_hand import CLASSES, CPU, SIZE, dataset, maps_by_hand, with_boxes
+from tests.support.models_by_hand import CLASSES, CPU, dataset, maps_by_hand, random_classifier, with_boxes
 from trilabel.errors import TrilabelError
 from trilabel.inference.activation import display_image
 from trilabel.inference.predictor import Model
-from trilabel.models import create_model
 
 
 def test_maps_are_those_of_the_network_and_come_a_batch_at_a_time(map_model, squares, dense, monkeypatch):
@@ -83,7 +82,7 @@ def test_maps_of_broken_files(model, pictures, folder, caplog):
 
 
 def test_maps_that_are_no_numbers_and_heads_that_have_none(pictures, dense, monkeypatch):
-    classifier = create_model("tiny", "gap", 3, image_size=SIZE)
+    classifier = random_classifier()
     torch.nn.init.constant_(classifier.head.linear.bias, torch.nan)
     broken = Model(classifier, CLASSES, CPU)
     with pytest.raises(TrilabelError, match=r"^0: its class maps are not finite"):

@@ -8,13 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.models_by_hand import CLASSES, CPU, SIZE, dataset, probabilities_by_hand
+from tests.support.models_by_hand import CLASSES, CPU, SIZE, dataset, probabilities_by_hand, random_classifier
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import Model, load
 from trilabel.labels import Labels
-from trilabel.models import create_model
 from trilabel.training import checkpoint
 from trilabel.training.run_folder import RunFolder
 
@@ -162,7 +161,7 @@ def test_broken_files_are_left_out_of_the_scores(model, pictures, dense, tmp_pat
 
 
 def test_a_network_that_gives_no_numbers_is_not_taken_for_broken_files(pictures, dense):
-    classifier = create_model("tiny", "gap", 3, image_size=SIZE)
+    classifier = random_classifier()
     torch.nn.init.constant_(classifier.head.linear.bias, torch.nan)
     broken = Model(classifier, CLASSES, CPU)
     with pytest.raises(TrilabelError, match="is NaN"):

@@ -1,4 +1,4 @@
-"""The device that a name stands for."""
+"""Device names."""
 
 import pytest
 import torch
@@ -7,10 +7,19 @@ from trilabel.errors import TrilabelError
 from trilabel.models.device import choose_device
 
 
-def test_auto_is_a_gpu_where_there_is_one(monkeypatch):
-    for there_is_one, name in ((True, "cuda"), (False, "cpu")):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda there_is_one=there_is_one: there_is_one)
-        assert choose_device("auto") == torch.device(name)
+def test_auto_is_a_gpu_if_there_is_one(monkeypatch):
+    for available, device in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda answer=available: answer)
+        assert choose_device("auto") == torch.device(device)
         assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(TrilabelError, match="'cuda' was asked for, but torch finds no GPU; use --device cpu or auto"):
-        choose_device("cuda")
+
+
+def test_devices_that_are_not_there_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(TrilabelError, match=f"device '{name}' was asked for, but torch finds no GPU"):
+            choose_device(name)
+    with pytest.raises(TrilabelError, match="no device named 'gpu'; use auto, cpu or cuda"):
+        choose_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("cuda:1") == torch.device("cuda", 1)

@@ -1,4 +1,4 @@
-"""Several processes played by threads: what each gives to a collective operation meets what the others give."""
+"""Threads that stand for processes, with `all_reduce` and `all_gather` between them."""
 
 import threading
 from collections.abc import Callable
