@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import fields
 
 import numpy as np
@@ -13,6 +12,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.support import SECONDS_UNTIL_HUNG
+from tests.support.stopped import stopped_command
 from trilabel.cli.main import main, parse
 from trilabel.config import Config
 
@@ -214,14 +215,9 @@ def test_help_leaves_out_what_rows_have_of_their_own(capsys):
 def test_ctrl_c_exits_130_and_the_same_command_goes_on(project, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["--recipes", FIRST, "--out", str(out), "--epochs", "50"]
-    command = [sys.executable, "-m", "trilabel", "compare", str(project / "labels.csv"), *QUICK, *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    while not list(out.glob(f"cells/{FIRST}-*/metrics.jsonl")):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    printed, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and printed == "" and "Traceback" not in errors
+    command = ["compare", project / "labels.csv", *QUICK, *arguments]
+    stopped = stopped_command(command, signal.SIGINT, "last.safetensors")
+    assert stopped.returncode == 130 and stopped.stdout == "" and "Traceback" not in stopped.stderr
     (folder,) = (folder for folder in (out / "cells").iterdir() if folder.is_dir())
     before = len((folder / "metrics.jsonl").read_text().splitlines())
     assert before < 50 and (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()
@@ -251,7 +247,7 @@ def test_several_processes_share_the_work(project, tmp_path):
         )
         for _ in range(2)
     ]
-    printed = [process.communicate(timeout=120) for process in both]
+    printed = [process.communicate(timeout=SECONDS_UNTIL_HUNG) for process in both]
     assert [process.returncode for process in both] == [0, 0], printed
     one, other = (json.loads(out) for out, _ in printed)
     assert one == other and len(one) == 6

@@ -1,9 +1,6 @@
 """The command line on data: formats, convert, merge, inspect, and training from what was converted."""
 
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ from PIL import Image
 
 from tests.cli.test_main import QUICK, call, complaint, project, result
 from tests.data.formats.layouts import openimages
+from tests.support.stopped import stopped_command
 from trilabel.data import FORMATS, read
 from trilabel.training.run_folder import RunFolder
 
@@ -226,19 +224,10 @@ def test_lists_may_be_complete(photos: Path, capsys: Any) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_ended_while_writing_leaves_nothing(photos: Path, number: int) -> None:
-    rows = "".join(f"{i}.png,{','.join('01'[(i * j) % 2] for j in range(60))}\n" for i in range(20_000))
-    (photos / "big.csv").write_text("image," + ",".join(f"c{j}" for j in range(60)) + "\n" + rows)
     out = photos / "out"
-    command = ["data", "convert", photos / "big.csv", "--layout", "long", "--out", out / "long.csv"]
-    for _ in range(5):  # on a busy machine it may be through before the signal comes
-        writer = subprocess.Popen([sys.executable, "-m", "trilabel", *map(str, command)], stderr=subprocess.DEVNULL)
-        while not (out.is_dir() and any(out.iterdir())) and writer.poll() is None:
-            time.sleep(0.01)
-        writer.send_signal(number)
-        if writer.wait() != 0:
-            break
-        (out / "long.csv").unlink()
-    assert writer.wait() == 128 + number and not list(out.iterdir())
+    command = ["data", "convert", photos / "one.csv", "--layout", "long", "--out", out / "long.csv"]
+    stopped = stopped_command(command, number, "long.csv", before=True)
+    assert stopped.returncode == 128 + number and out.is_dir() and not list(out.iterdir())
 
 
 def test_a_class_without_absents_is_not_believed(project: Path, tmp_path: Path, capsys: Any) -> None:

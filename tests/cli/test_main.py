@@ -1,12 +1,7 @@
 """The command line as a person uses it: real commands, real files, exit codes, one-line errors."""
 
 import json
-import os
-import resource
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.support.stopped import run_script, stopped_command
 from trilabel.cli.main import COMMANDS, main
 from trilabel.data.dataset import Dataset
 from trilabel.methods import METHODS
@@ -248,18 +244,10 @@ def test_similar_images_and_labels(
 
 def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Path) -> None:
     out = project / "stopped"
-    command = [sys.executable, "-m", "trilabel", "train"]
-    arguments = [str(project / "labels.csv"), "--images", str(project / "photos"), "--out", str(out), *QUICK]
-    process = subprocess.Popen(
-        [*command, *arguments, "--epochs", "200"], stderr=subprocess.PIPE, text=True, cwd=project, env={**os.environ}
-    )
-    while not (out / "last.safetensors").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert f"--resume {out}" in errors
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    stopped = stopped_command([*arguments, "--epochs", "200"], signal.SIGINT, "last.safetensors")
+    assert stopped.returncode == 130
+    assert f"--resume {out}" in stopped.stderr
     done = len((out / "metrics.jsonl").read_text().splitlines())
     config = json.loads((out / "config.json").read_text())
     config["config"]["epochs"] = done + 2
@@ -271,27 +259,21 @@ def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Pa
 # ---- help and usage
 
 
-def test_help_is_fast_and_has_an_example() -> None:
+SLOW_TO_IMPORT = {"numpy", "scipy", "torch", "pandas", "sklearn", "PIL", "matplotlib", "rich"}
+IMPORTED = """
+import atexit, runpy, sys
+atexit.register(lambda: print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr))
+runpy.run_module("trilabel", run_name="__main__")
+"""
+
+
+def test_help_has_an_example_and_imports_nothing_slow() -> None:
     for name in ["", *COMMANDS]:
-        best = min(timed_help(name.split()) for _ in range(3))
-        assert best < 0.5, f"trilabel {name} --help took {best:.2f} s"
-
-
-def timed_help(words: list[str]) -> float:
-    """Seconds of processor time: by the clock it would depend on what else the machine does."""
-    start = children_time()
-    done = subprocess.run(
-        [sys.executable, "-m", "trilabel", *words, "--help"], capture_output=True, text=True, check=False
-    )
-    seconds = children_time() - start
-    assert done.returncode == 0, done.stderr
-    assert "Example: trilabel" in done.stdout
-    return seconds
-
-
-def children_time() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+        done = run_script(IMPORTED, [*name.split(), "--help"])
+        assert done.returncode == 0, done.stderr
+        assert "Example: trilabel" in done.stdout
+        imported = set(done.stderr.split())
+        assert "tyro" in imported and not imported & SLOW_TO_IMPORT, name
 
 
 def test_wrong_usage_exits_2(capsys: pytest.CaptureFixture[str], run: Path) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import ClassActivation
+from trilabel.inference.activation import ClassActivation
 from trilabel.labels import Labels
 from trilabel.report import class_maps
 from trilabel.report.class_maps import FileNames, Known, Panel, Row

@@ -1,12 +1,7 @@
 """The loop: learns, repeats itself, and survives being killed."""
 
 import json
-import os
-import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +13,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from tests.support.stopped import run_script, stopped_script
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -287,14 +283,12 @@ def one_view_step(self: Remembering, model: nn.Module, batch: Batch) -> dict[str
 _SCRIPT = """
 import sys
 from dataclasses import replace
-import logging
 import torch
 torch.set_num_threads(1)
-logging.basicConfig(level="INFO", format="%(message)s")
 from trilabel.config import Config
 from trilabel.data.scenes import scenes
 from trilabel.training.api import train
-config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, ema=0.9, save_minutes=0.001)
+config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, ema=0.9, save_minutes=0.0)
 dataset = scenes(train=480, val=48, test=1, size=32)
 resume = sys.argv[2] == "resume"
 try:
@@ -304,39 +298,16 @@ except KeyboardInterrupt:
 """
 
 
-def start(folder: Path, how: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(folder), how], stderr=subprocess.PIPE, text=True, env={**os.environ}
-    )
-
-
 def test_real_kills_and_ctrl_c_lose_nothing(tmp_path: Path) -> None:
-    """A real process, stopped by SIGKILL and by Ctrl-C at random moments until it is through."""
+    """A real process, stopped by SIGKILL and by Ctrl-C at some of its 90 steps, each of which is saved."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert start(whole, "new").wait() == 0
-    draw = random.Random(0)
-    process, how, stops = start(cut, "new"), "new", 0
-    while True:
-        while not (cut / "last.safetensors").exists() and process.poll() is None:
-            time.sleep(0.01)
-        if stops < 3 and process.poll() is None:
-            if how == "resume":
-                for line in process.stderr or []:  # wait until it trains again
-                    if line.startswith("fine-tune"):
-                        break
-            time.sleep(draw.random() * 0.3)
-            signum = signal.SIGINT if stops % 2 else signal.SIGKILL
-            process.send_signal(signum)
-            process.communicate()
-            if process.returncode != 0:
-                assert process.returncode == (130 if signum == signal.SIGINT else -signal.SIGKILL)
-            stops += 1
-            process, how = start(cut, "resume"), "resume"
-            continue
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        break
-    assert stops == 3
+    assert run_script(_SCRIPT, [whole, "new"]).returncode == 0
+    stops = [("new", signal.SIGKILL, 7), ("resume", signal.SIGINT, 33), ("resume", signal.SIGKILL, 24)]
+    for how, signum, saves in stops:
+        done = stopped_script(_SCRIPT, [cut, how], signum, "last.safetensors", saves, before=saves % 2 == 0)
+        assert done.returncode == (130 if signum == signal.SIGINT else -signum), done.stderr
+    done = run_script(_SCRIPT, [cut, "resume"])
+    assert done.returncode == 0, done.stderr
     assert same(tensors_of(cut), tensors_of(whole))
     assert same(tensors_of(cut, "best"), tensors_of(whole, "best"))
 

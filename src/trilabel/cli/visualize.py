@@ -61,7 +61,7 @@ class Maps(Source):
             dataset = read_data(self.data, self.options())
             rows = dataset.rows_of(self.split)
             count, rows = len(rows), rows[: self.limit]
-            looks = model.maps_of_rows(dataset, rows, broken=self.broken)
+            looks = model.dataset_maps(dataset, rows, broken=self.broken)
             known = class_maps.Known(dataset, rows, model.classes)
         else:
             files = [file for given in self.files for file in find_images(given)]
@@ -131,7 +131,7 @@ class Similar(Source):
             dataset,
             rows[: similarity.MOST_IMAGES],
             broken=self.broken,
-            seen=lambda _, output: features.append(output.features.float().cpu()),
+            on_batch=lambda _, output: features.append(output.features.float().cpu()),
         )
         if not features:
             raise TrilabelError(f"split {self.split!r} has no images to compare")

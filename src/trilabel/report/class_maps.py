@@ -19,7 +19,7 @@ from trilabel.data.boxes import BoxesByImage
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import is_image
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import ClassActivation
+from trilabel.inference.activation import ClassActivation
 from trilabel.labels.names import Names
 from trilabel.report import plots
 

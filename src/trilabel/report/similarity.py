@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.files import write_csv
-from trilabel.inference.predictor import picture
+from trilabel.inference.activation import display_image
 from trilabel.methods.imcl.omp import Neighbours
 from trilabel.report.class_maps import shortened
 
@@ -58,7 +58,7 @@ def first_rows(
 
 def _picture(dataset: Dataset, row: int) -> NDArray[np.uint8]:
     images, paths = dataset.images_of(np.array([row]))
-    return picture(images[0] if images is not None else (paths or ())[0])
+    return display_image(images[0] if images is not None else (paths or ())[0])
 
 
 def label_matrix(edges: Iterable[Edge], classes: Sequence[str], most: int = 40) -> Figure:

@@ -11,7 +11,7 @@ from trilabel import metrics
 from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
 from trilabel.log import log
-from trilabel.models.scoring import score
+from trilabel.models.scoring import ProcessGroup, Scorer
 from trilabel.training.diagnosis import validation_histogram
 from trilabel.training.record import EpochRecord
 from trilabel.training.setup import Job
@@ -55,19 +55,11 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
 
 def score_images(job: Job, model: nn.Module, images: ImageSource) -> Tensor:
     """N×C logits on the CPU (NaN for an image that had to be left out)."""
-    fabric, processes = job.fabric, job.processes
-    scores, failed = score(
-        model,
-        images,
-        job.views.plain,
-        job.labels.shape[1],
-        job.scoring_batch_size,
-        rank=processes.rank,
-        world=processes.count,
-        all_gather=fabric.all_gather,
-        context=fabric.autocast,
-        skip_broken=job.config.broken == "skip",
-    )
+    fabric, skip_broken = job.fabric, job.config.broken == "skip"
+    group = ProcessGroup(job.processes.rank, job.processes.count, fabric.all_gather)
+    classes, batch_size = job.labels.shape[1], job.scoring_batch_size
+    scorer = Scorer(model, job.views.plain, classes, batch_size, fabric.autocast, skip_broken, group)
+    scores, failed = scorer.score(images)
     for _, message in failed:
         log.warning(f"left out of scoring: {message}")
     return scores
