@@ -1,6 +1,6 @@
 """PASCAL VOC 2012 on fixed features (the linear protocol of Cole 2021), any plan, on a CPU.
 
-    python benchmarks/voc2012_linear.py VOCdevkit/VOC2012 resnet50.safetensors benchmarks/plans/voc2012_linear_*.toml \
+    python benchmarks/voc2012_linear.py VOCdevkit/VOC2012 resnet50.safetensors benchmarks/specs/voc2012_linear_*.toml \
         --features features.npy --out runs/voc2012-linear
 
 Features are what a ResNet-50 gives for images of 448 pixels in bf16, pooled; they are computed once (half an hour on
