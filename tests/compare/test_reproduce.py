@@ -1,4 +1,4 @@
-"""The command of a cell, read back by the command line, is that cell."""
+"""The commands of a cell, read back by the command line, give the same run."""
 
 import shlex
 from dataclasses import fields, replace

@@ -25,8 +25,7 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 
 if TYPE_CHECKING:
-    from trilabel.compare import Comparison, Plan
-    from trilabel.report.comparison import Cell
+    from trilabel.compare import CellResult, Comparison, Spec
 
 _OF_THE_FILE = ("labels", "hide_seed", "seeds", "search", "budget")
 
@@ -92,6 +91,7 @@ class Compare(Config, Source):
         from dataclasses import asdict
 
         from trilabel.compare import Comparison
+        from trilabel.report.comparison import run_and_report
 
         source = from_anywhere({"data": self.data, **self.options()})
         base = Config(**{f.name: getattr(self, f.name) for f in fields(Config)} | {"weights": absolute(self.weights)})
@@ -108,7 +108,7 @@ class Compare(Config, Source):
             source=source,
         )
         with _watched(comparison) as seen:
-            comparison.run(seen)
+            run_and_report(comparison, seen)
         if not comparison.cells:
             raise TrilabelError("no run could be finished (see above)")
         if self.json:
@@ -116,10 +116,10 @@ class Compare(Config, Source):
         _show(comparison)
         return print(f"\ntables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
 
-    def _plan(self, base: Config) -> "Plan":
+    def _plan(self, base: Config) -> "Spec":
         from dataclasses import replace
 
-        from trilabel.compare import Plan, read_plan, row_of, with_grids
+        from trilabel.compare import Spec, read_spec, recipe_row, with_grids
 
         if bool(self.recipes) == (self.rows is not None):
             raise UsageError("give either --recipes to compare, or --rows FILE.toml")
@@ -128,14 +128,14 @@ class Compare(Config, Source):
             if wrong := [name for name in _OF_THE_FILE if getattr(self, name) != defaults[name]]:
                 raise UsageError(f"--{wrong[0].replace('_', '-')}: this stands in the file of --rows")
             own = {name: getattr(base, name) for name in (f.name for f in fields(Config)) if name in self.given}
-            plan = read_plan(self.rows, base)
+            plan = read_spec(self.rows, base)
             # What is given on the command line counts more than what the file says of training.
             return replace(plan, rows=tuple(replace(row, config=replace(row.config, **own)) for row in plan.rows))
         if not self.labels or not self.seeds:
             raise UsageError("--labels and --seeds need at least one value")
         at_least_one(budget=self.budget)
-        rows = tuple(row_of(recipe, base) for recipe in dict.fromkeys(self.recipes))
-        plan = Plan(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
+        rows = tuple(recipe_row(recipe, base) for recipe in dict.fromkeys(self.recipes))
+        plan = Spec(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
         if self.search == ("published",):
             return with_grids(plan, "published")
         if "published" in self.search:
@@ -159,17 +159,17 @@ def _watched(comparison: "Comparison") -> Iterator[Callable[[], None]]:
     from rich.console import Console, Group, RenderableType
     from rich.live import Live
 
-    from trilabel.report.comparison import live
+    from trilabel.report.comparison import live_table
     from trilabel.training.run_folder import RunFolder
 
-    begun, planned = time.monotonic(), [(row.name, labels, seed) for row, labels, seed in comparison.plan.cells()]
+    begun, planned = time.monotonic(), comparison.spec.cell_keys()
 
     def look() -> RenderableType:
         words = f"{len(comparison.cells)} of {len(planned)} cells, {len(comparison.trials)} search runs"
         words += f", {time.monotonic() - begun:,.0f} s"
         if (folder := comparison.folder) is not None:  # the other thread may set it to none at any time
             words += f"; {folder.name}: epoch {len(RunFolder(folder).read_history()) + 1}"
-        return Group(live(comparison.cells, planned, comparison.running, comparison.metrics[0]), words)
+        return Group(live_table(comparison.cells, planned, comparison.running, comparison.metrics[0]), words)
 
     with Live(get_renderable=look, console=Console(stderr=True), refresh_per_second=2, transient=True):
         yield lambda: None
@@ -179,8 +179,8 @@ class _Lines:
     """A line on standard error for each run that is done."""
 
     def __init__(self, comparison: "Comparison") -> None:
-        self.comparison, self.planned = comparison, len(list(comparison.plan.cells()))
-        self.said: list[Cell] = []
+        self.comparison, self.planned = comparison, len(comparison.spec.cell_keys())
+        self.said: list[CellResult] = []
 
     def __call__(self) -> None:
         from trilabel.log import log
@@ -205,8 +205,8 @@ class _Lines:
 def _show(comparison: "Comparison") -> None:
     from rich.console import Console
 
-    from trilabel.report.comparison import live
+    from trilabel.report.comparison import live_table
 
-    Console().print(live(comparison.cells, [], None, comparison.metrics[0]))
+    Console().print(live_table(comparison.cells, [], None, comparison.metrics[0]))
     for row, labels, why in comparison.failures():
         print(f"— {row}, {labels}: {why}")

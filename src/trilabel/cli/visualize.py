@@ -62,16 +62,16 @@ class Maps(Source):
             rows = dataset.rows_of(self.split)
             count, rows = len(rows), rows[: self.limit]
             looks = model.dataset_maps(dataset, rows, broken=self.broken)
-            known = class_maps.Known(dataset, rows, model.classes)
+            known = class_maps.KnownAnnotations(dataset, rows, model.classes)
         else:
             files = [file for given in self.files for file in find_images(given)]
             count = len(files)
             looks = model.maps(files[: self.limit], broken=self.broken)
         if count > self.limit:
             log.info(f"the first {self.limit:,} of {count:,} images (--limit)")
-        shown = class_maps.rows(looks, model.classes, self.top, self.classes, known)
+        shown = class_maps.select_panels(looks, model.classes, self.top, self.classes, known)
         records: list[dict[str, Any]] = []
-        for row, file in class_maps.write(track(shown, "drawing", min(count, self.limit)), self.out):
+        for row, file in class_maps.write_pictures(track(shown, "drawing", min(count, self.limit)), self.out):
             classes = {panel.name: round(panel.probability, 6) for panel in row.panels}
             records.append({"image": row.id, "file": str(file), "classes": classes})
         if not records:
@@ -139,9 +139,9 @@ class Similar(Source):
         made_of = similar_images(torch.cat(features), logits.sigmoid(), graph, self.neighbours)
         found, ids = list(similarity.pairs(made_of)), [dataset.ids[row] for row in rows.tolist()]
         named = [(ids[image], ids[other], *weights) for image, other, *weights in found]
-        similarity.write_images(named, self.out / "images.csv")
+        similarity.write_pairs(named, self.out / "images.csv")
         shown = similarity.first_rows(found, dataset, rows.tolist(), self.limit)
-        plots.save(similarity.image_neighbours(shown), self.out / "images.png")
+        plots.save(similarity.image_neighbors(shown), self.out / "images.png")
         files = [self.out / "images.csv", self.out / "images.png"]
         if learned.is_file():
             label_graph.write(graph, model.classes, self.out / "labels.csv")

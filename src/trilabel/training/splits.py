@@ -29,7 +29,7 @@ class TrainingSplit(NamedTuple):
         """Labels of the training images."""
         return self.dataset.labels[self.train]
 
-    def hide(self, setting: str, seed: int) -> "TrainingSplit":
+    def hide(self, setting: str, seed: int | None) -> "TrainingSplit":
         """The same with labels of the training images hidden on purpose (see `trilabel.simulate`)."""
         labels = simulate.apply_to_rows(self.dataset.labels, self.train, setting, seed)
         return self._replace(dataset=self.dataset.with_labels(labels))
