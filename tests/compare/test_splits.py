@@ -6,7 +6,7 @@ import numpy as np
 
 from trilabel.compare import splits
 from trilabel.compare.splits import TrainingSplits
-from trilabel.training.stages import split_for_training
+from trilabel.training.splits import split_for_training
 
 
 def test_rows_are_those_of_training_and_worked_out_once_per_setting(small_scenes, quick, monkeypatch):
@@ -23,6 +23,6 @@ def test_rows_are_those_of_training_and_worked_out_once_per_setting(small_scenes
         for train_split, val in settings:
             config = replace(quick, train_split=train_split, val=val, seed=len(calls))
             _, train, chosen_by = split_for_training(small_scenes, config)
-            rows = found.rows(config)
+            rows = found.of(config)
             assert np.array_equal(rows.train, train) and np.array_equal(rows.val, chosen_by)
     assert calls == settings

@@ -29,7 +29,8 @@ def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits
     if scoring.pointing and (dataset.boxes is None or not np.isin(dataset.boxes.image, scored).any()):
         raise TrilabelError(f"split {scoring.split!r} has no boxes, which the pointing game needs")
     for row in spec.rows:
-        if np.isin(scored, np.concatenate(splits.rows(row.config))).any():
+        split = splits.of(row.config)
+        if np.isin(scored, np.concatenate((split.train, split.val))).any():
             raise TrilabelError(
                 f"{row.name}: images of split {scoring.split!r} are also used to learn or to choose the epoch; score "
                 "another split (--test), or hold out validation images (--val 0.2)"
