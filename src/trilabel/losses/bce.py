@@ -8,7 +8,6 @@ differ in what they divide by. Papers:
 - Wang et al., "Saliency Regularization for Self-Training with Partial Annotations", ICCV 2023
 """
 
-import torch
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
@@ -21,6 +20,7 @@ def bce(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
 
     `smoothing` s moves the targets from 1 to 1−s and from 0 to s; a pair gives s of positives and of negatives.
 
+    >>> import torch
     >>> bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.1467)
     """
@@ -30,6 +30,7 @@ def bce(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
 def known_mean_bce(logits: Tensor, labels: Tensor) -> Tensor:
     """Σ known BCE of the batch ÷ number of known labels of the batch ("BN-BCE" of Wang 2023).
 
+    >>> import torch
     >>> known_mean_bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.2201)
     """
@@ -42,6 +43,7 @@ def per_image_bce(logits: Tensor, labels: Tensor) -> Tensor:
 
     Equals `partial_bce` with gamma −1, alpha 1, beta 0; an image without known labels adds 0.
 
+    >>> import torch
     >>> per_image_bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.2201)
     """
@@ -54,6 +56,7 @@ def partial_bce(logits: Tensor, labels: Tensor, gamma: float = 1, at: float = 0.
 
     g(p) = alpha·p^gamma + beta, solved from g(1) = 1 and g(at) = value; an image without known labels adds 0.
 
+    >>> import torch
     >>> partial_bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.3641)
     """

@@ -27,8 +27,10 @@ def hill(
     check_range("weight", weight, 1, torch.inf)
     check_range("gamma", gamma, 0, torch.inf)
     signs = unknown_as_absent(check_inputs(logits, labels))
-    present = signs > 0
+    present = signs.clamp(min=0)
     answer = (to_float32(logits) - margin * present) * signs  # logit of the right answer
-    wrong = torch.sigmoid(-answer)  # 1 − q where present, p elsewhere
-    focus = wrong.square() if gamma == 2 else wrong ** torch.where(present, gamma, 2.0).to(wrong.dtype)
-    return reduce(focus * torch.where(present, -F.logsigmoid(answer), weight - wrong), reduction)
+    log_right = F.logsigmoid(answer)
+    log_wrong = log_right - answer
+    wrong = log_wrong.exp()  # 1 − q where present, p elsewhere
+    focus = wrong.square() if gamma == 2 else (log_wrong * (2 + (gamma - 2) * present)).exp()
+    return reduce(focus * torch.lerp(weight - wrong, -log_right, present), reduction)

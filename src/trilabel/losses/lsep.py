@@ -1,4 +1,4 @@
-"""Log-sum-exp pairwise loss: Li et al., "Improving Pairwise Ranking for Multi-label Image Classification", CVPR 2017."""
+"""LSEP: Li et al., "Improving Pairwise Ranking for Multi-label Image Classification", CVPR 2017."""
 
 import torch
 import torch.nn.functional as F

@@ -40,7 +40,9 @@ def splc_with(
     signs = check_inputs(logits, labels)
     targets = unknown_as_absent(signs).masked_fill_(corrected, 1)
     answer = (to_float32(logits) - margin * signs.clamp(min=0)) * targets  # logit of the right answer
-    return reduce(-(torch.sigmoid(-answer) ** gamma) * F.logsigmoid(answer), reduction)
+    log_right = F.logsigmoid(answer)
+    # (1−q)^gamma by its logarithm: that of 0 has a finite gradient, too, where gamma is below 1.
+    return reduce(-(gamma * (log_right - answer)).exp() * log_right, reduction)
 
 
 def splc_corrected(logits: Tensor, labels: Tensor, epoch: int, tau: float, change_epoch: int) -> Tensor:

@@ -1,6 +1,7 @@
-"""Weighted ranking by violated margins: Gong et al., "Deep Convolutional Ranking for Multilabel Image Annotation", 2014."""
+"""WARP: Gong et al., "Deep Convolutional Ranking for Multilabel Image Annotation", ICLR 2014."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from trilabel.losses._inputs import check_inputs, clamp_keeping_gradient, to_float32
@@ -26,7 +27,7 @@ def warp(logits: Tensor, labels: Tensor) -> Tensor:
     others = (wide + (absent - 1) * (1e5 * _LARGEST_LOGIT)).sort(1, descending=True).values
     room = 1 - wide
     violators = torch.searchsorted(-others.detach(), room.detach())
-    highest_sums = torch.nn.functional.pad(others, (1, 0)).cumsum(1)  # of the 0, 1, 2, … highest
+    highest_sums = F.pad(others, (1, 0)).cumsum(1)  # of the 0, 1, 2, … highest
     # Both terms are large and of opposite sign where the logits are large: rounding may end below 0.
     hinges = clamp_keeping_gradient(violators * room + highest_sums.gather(1, violators), 0, torch.inf)
     return (_harmonic(wide)[violators] * present * hinges).mean()
