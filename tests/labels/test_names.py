@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from tests.oracles import labels as oracle
 from trilabel.errors import TrilabelError
-from trilabel.labels import names as names_module
 from trilabel.labels.names import Names
 
 quick = settings(max_examples=50, deadline=None)
-# Few letters make repetitions, NUL and multi-byte characters make trouble, lengths cross the 8-byte words of the hash.
+# Few letters make repetitions, NUL and multi-byte characters are hard, lengths cross the 8-byte words of the hash.
 words = st.text(st.sampled_from("ab\0é日🐈"), max_size=3) | st.text(max_size=40) | st.integers(0, 70).map("x".__mul__)
 lists = st.lists(words, max_size=30)
 distinct_lists = st.lists(words, max_size=30, unique=True)
@@ -24,7 +23,7 @@ distinct_lists = st.lists(words, max_size=30, unique=True)
 @pytest.fixture
 def colliding(monkeypatch):
     """Every name has the same hash."""
-    monkeypatch.setattr(names_module, "_mix", lambda rows, length: np.zeros(len(rows), np.uint64))
+    monkeypatch.setattr(Names, "hashes", lambda names: np.zeros(len(names), np.uint64))
 
 
 @quick
@@ -68,11 +67,11 @@ def test_equality_sees_where_names_end():
 
 @quick
 @given(lists, st.data())
-def test_take_takes_any_positions_in_any_order(strings, data):
+def test_take_gives_any_positions_in_any_order(strings, data):
     index = data.draw(st.lists(st.integers(0, len(strings) - 1), max_size=40)) if strings else []
-    taken = Names(strings).take(np.array(index, np.int64))
-    assert taken == [strings[i] for i in index]
-    assert taken.take(np.arange(len(index))[::-1]) == [strings[i] for i in index[::-1]]
+    found = Names(strings).take(np.array(index, np.int64))
+    assert found == [strings[i] for i in index]
+    assert found.take(np.arange(len(index))[::-1]) == [strings[i] for i in index[::-1]]
 
 
 @quick
@@ -91,18 +90,18 @@ def test_names_of_part_of_a_buffer_join_and_compare_like_others():
 
 @quick
 @given(lists)
-def test_factorise_matches_a_dictionary(strings):
-    codes, first = Names(strings).factorise()
-    assert (codes.tolist(), first.tolist()) == oracle.factorise(strings)
+def test_factorize_matches_a_dictionary(strings):
+    codes, first = Names(strings).factorize()
+    assert (codes.tolist(), first.tolist()) == oracle.factorize(strings)
     again, distinct = Names(strings).distinct()
     assert again.tolist() == codes.tolist() and distinct == list(dict.fromkeys(strings))
     assert codes.dtype == first.dtype == np.int64
 
 
-def test_factorise_survives_hash_collisions(colliding):
+def test_factorize_survives_hash_collisions(colliding):
     strings = ["b", "a", "b", "", "日", "a", "bb", ""]
-    codes, first = Names(strings).factorise()
-    assert (codes.tolist(), first.tolist()) == oracle.factorise(strings)
+    codes, first = Names(strings).factorize()
+    assert (codes.tolist(), first.tolist()) == oracle.factorize(strings)
     assert Names(["x", "y", "z"]).positions(Names(["z", "w", "x"])).tolist() == [2, -1, 0]
     Names(["x", "y", "z"]).require_unique("image")
     with pytest.raises(TrilabelError, match="'y' is listed twice, at positions 1 and 3"):
@@ -110,18 +109,18 @@ def test_factorise_survives_hash_collisions(colliding):
 
 
 def test_some_collisions_among_many_names(monkeypatch):
-    real = names_module._mix
-    monkeypatch.setattr(names_module, "_mix", lambda rows, length: real(rows, length) & np.uint64(63))
+    real = Names.hashes
+    monkeypatch.setattr(Names, "hashes", lambda names: real(names) & np.uint64(63))
     strings = [f"name {i % 700}" for i in range(1000)]
-    codes, first = Names(strings).factorise()
-    assert (codes.tolist(), first.tolist()) == oracle.factorise(strings)
+    codes, first = Names(strings).factorize()
+    assert (codes.tolist(), first.tolist()) == oracle.factorize(strings)
 
 
 def test_many_names_of_many_lengths():
     rng = np.random.default_rng(0)
     lengths, kinds = rng.integers(0, 40, 50_000), rng.integers(0, 9000, 50_000)
     strings = [str(kind) * (1 + length % 3) + "é" * (length % 5) for kind, length in zip(kinds, lengths, strict=True)]
-    codes, first = Names(strings).factorise()
+    codes, first = Names(strings).factorize()
     seen = {}
     assert codes.tolist() == [seen.setdefault(name, len(seen)) for name in strings]
     assert [strings[i] for i in first] == list(seen)

@@ -81,8 +81,7 @@ def test_single_positive_of_coco_size():
     dense = np.full((82_081, 80), -1, np.int8)
     dense[np.arange(82_081), np.random.default_rng(0).integers(80, size=82_081)] = 1
     labels = Labels.from_signed(dense)
-    kept = simulate.single_positive(labels)
-    assert np.array_equal(kept.to_signed(), np.maximum(dense, 0))
+    assert np.array_equal(simulate.single_positive(labels).to_signed(), np.maximum(dense, 0))
 
 
 @pytest.mark.parametrize("setting", EVERY)
@@ -191,8 +190,8 @@ def test_an_unknown_setting_lists_all_settings(text):
         ("keep-share=half", "'keep-share=half' cannot be read"),
         ("keep-share=0.1,0.2", "it is written keep-share=SHARE"),
         ("noisy-plus=0.1", "it is written noisy-plus"),
-        ("single-positive=1.5", "it is written single-positive[=PRESENT[,ABSENT]]"),
-        ("single-positive=1,2,3", "it is written single-positive[=PRESENT[,ABSENT]]"),
+        ("single-positive=1.5", "it is written single-positive[=POSITIVES[,NEGATIVES]]"),
+        ("single-positive=1,2,3", "it is written single-positive[=POSITIVES[,NEGATIVES]]"),
         ("single-positive=-1", "cannot keep -1 present and 0 absent labels"),
         ("noisy=1.01", "a share lies between 0 and 1, not 1.01"),
         ("per-class=nan", "a share lies between 0 and 1, not nan"),

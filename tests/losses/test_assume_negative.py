@@ -1,8 +1,5 @@
 """Losses that read unknown as absent: against the released code, against plain loops, and against one another."""
 
-import doctest
-import sys
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -67,9 +64,3 @@ def test_unfit_settings_are_refused():
         weak_assume_negative(*batch, weight=-1)
     with pytest.raises(TrilabelError, match=r"smoothing of negatives is 2"):
         assume_negative(*batch, smoothing=(0, 2))
-
-
-def test_examples_in_docstrings():
-    module = sys.modules[assume_negative.__module__]  # the function hides the module of the same name
-    result = doctest.testmod(module)
-    assert result.attempted > 0 and result.failed == 0

@@ -1,8 +1,9 @@
-"""What must hold for every loss: hard logits, hard batches, all dtypes, and no look at a value on the device."""
+"""What must hold for every loss: hard logits, hard batches, all dtypes, derivatives, and no wait for the device."""
 
 import pytest
 import torch
 
+from tests.support.cases import case
 from tests.support.loss_cases import value_and_gradient
 from trilabel import TrilabelError, losses
 
@@ -14,6 +15,7 @@ KNOWN_ONLY = {
     "known_mean_bce": losses.known_mean_bce,
     "per_image_bce": losses.per_image_bce,
     "focal": losses.focal,
+    "focal gamma 0.5": lambda x, z: losses.focal(x, z, gamma=0.5),
     "asymmetric": losses.asymmetric,
     "asymmetric not focused": lambda x, z: losses.asymmetric(x, z, gamma_pos=0, gamma_neg=0),
     "asymmetric not clipped": lambda x, z: losses.asymmetric(x, z, clip=0),
@@ -35,7 +37,9 @@ EVERY = KNOWN_ONLY | {
     "large_loss correct": lambda x, z: losses.large_loss(x, z, epoch=3, delta=8, mode="correct"),
     "large_loss from start": lambda x, z: losses.large_loss(x, z, epoch=2, delta=0.3, start=1.5),
     "hill": losses.hill,
+    "hill gamma 0.5": lambda x, z: losses.hill(x, z, gamma=0.5),
     "splc": lambda x, z: losses.splc(x, z, epoch=2),
+    "splc gamma 0.5": lambda x, z: losses.splc(x, z, epoch=2, gamma=0.5),
     "partial_asymmetric negative": lambda x, z: losses.partial_asymmetric(x, z, mode="negative"),
     "partial_asymmetric": lambda x, z: losses.partial_asymmetric(x, z, top_k=1),
     "partial_asymmetric clipped": lambda x, z: losses.partial_asymmetric(x, z, top_k=1, clip=0.05),
@@ -45,10 +49,7 @@ SMOOTH = [name for name in EVERY if not name.startswith(("focal", "asymmetric", 
 
 inf = float("inf")
 HARD = [-inf, -3e38, -1e30, -1e5, -104.0, -88.0, -20.0, 0.0, 20.0, 88.0, 104.0, 1e5, 1e30, 3e38, inf]
-
-every = pytest.mark.parametrize("loss", EVERY.values(), ids=EVERY.keys())
-known_only = pytest.mark.parametrize("loss", KNOWN_ONLY.values(), ids=KNOWN_ONLY.keys())
-dtypes = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 def batch(images=4, classes=6, dtype=torch.float32):
@@ -62,88 +63,98 @@ def test_no_loss_is_forgotten():
     assert {name.split()[0] for name in EVERY} == set(losses.__all__) - helpers
 
 
-@every
-@dtypes
-def test_any_logit_gives_a_finite_loss_and_gradient(loss, dtype):
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_any_logit_gives_a_finite_loss_and_gradient(dtype):
     logits = torch.tensor(HARD).to(dtype).repeat(3, 1)
     labels = torch.tensor([[1], [-1], [0]]).expand(3, len(HARD))
-    for rows in ([0, 1, 2], [0], [1], [2]):
-        value, slope = value_and_gradient(loss, logits[rows], labels[rows])
-        assert value.isfinite() and value >= 0
-        assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-        assert slope.isfinite().all() and slope.dtype == dtype
+    for name, loss in EVERY.items():
+        for rows in ([0, 1, 2], [0], [1], [2]):
+            with case(name, f"rows {rows}"):
+                value, gradient = value_and_gradient(loss, logits[rows], labels[rows])
+                assert value.isfinite() and value >= 0
+                assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+                assert gradient.isfinite().all() and gradient.dtype == dtype
 
 
 @pytest.mark.parametrize("name", ["bce", "asymmetric", "asymmetric not clipped"])
 def test_a_hopeless_present_label_costs_its_logit_and_is_pulled_up(name):
     for x in [-inf, -1e30, -1e5, -200.0, -104.0]:
-        value, slope = value_and_gradient(EVERY[name], torch.tensor([[x]]), torch.tensor([[1]]))
+        value, gradient = value_and_gradient(EVERY[name], torch.tensor([[x]]), torch.tensor([[1]]))
         assert value.item() == pytest.approx(min(-x, 1e30), rel=1e-6)
-        assert slope.item() == pytest.approx(-1)
+        assert gradient.item() == pytest.approx(-1)
 
 
-@every
 @pytest.mark.parametrize("label", [1, -1, 0])
-def test_nan_stays_nan(loss, label):
-    value, _ = value_and_gradient(loss, torch.tensor([[float("nan"), 1.0]]), torch.tensor([[label, 1]]))
-    assert value.isnan()
+def test_nan_stays_nan(label):
+    for name, loss in EVERY.items():
+        with case(name):
+            value, _ = value_and_gradient(loss, torch.tensor([[float("nan"), 1.0]]), torch.tensor([[label, 1]]))
+            assert value.isnan()
 
 
-@known_only
-@dtypes
-def test_nothing_known_is_exactly_zero(loss, dtype):
-    value, slope = value_and_gradient(loss, batch(dtype=dtype)[0], torch.zeros(4, 6, dtype=torch.int8))
-    assert value == 0
-    assert torch.equal(slope, torch.zeros(4, 6, dtype=dtype))
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_nothing_known_is_exactly_zero(dtype):
+    for name, loss in KNOWN_ONLY.items():
+        with case(name):
+            value, gradient = value_and_gradient(loss, batch(dtype=dtype)[0], torch.zeros(4, 6, dtype=torch.int8))
+            assert value == 0
+            assert torch.equal(gradient, torch.zeros(4, 6, dtype=dtype))
 
 
-@known_only
-def test_unknown_labels_get_no_gradient(loss):
+def test_unknown_labels_get_no_gradient():
     logits, labels = batch()
-    _, slope = value_and_gradient(loss, logits, labels)
-    assert ((slope == 0) | (labels != 0)).all() and (slope != 0).any()
+    for name, loss in KNOWN_ONLY.items():
+        with case(name):
+            _, gradient = value_and_gradient(loss, logits, labels)
+            assert ((gradient == 0) | (labels != 0)).all() and (gradient != 0).any()
 
 
-@every
 @pytest.mark.parametrize("label", [1, -1, 0])
-def test_one_image_of_one_class(loss, label):
-    value, slope = value_and_gradient(loss, torch.tensor([[0.5]]), torch.tensor([[label]]))
-    assert value.shape == () and value >= 0 and slope.isfinite().all()
+def test_one_image_of_one_class(label):
+    for name, loss in EVERY.items():
+        with case(name):
+            value, gradient = value_and_gradient(loss, torch.tensor([[0.5]]), torch.tensor([[label]]))
+            assert value.shape == () and value >= 0 and gradient.isfinite().all()
 
 
-@every
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float16, torch.float32, torch.float64], ids=str)
-def test_labels_of_any_dtype_give_the_same(loss, dtype):
+def test_labels_of_any_dtype_give_the_same():
     logits, labels = batch()
-    assert torch.equal(loss(logits, labels.to(dtype)), loss(logits, labels))
+    for name, loss in EVERY.items():
+        for dtype in (torch.int8, torch.int64, torch.float16, torch.float32, torch.float64):
+            with case(name, dtype):
+                assert torch.equal(loss(logits, labels.to(dtype)), loss(logits, labels))
 
 
-@every
-def test_inputs_are_left_as_they_were(loss):
-    for logits in (batch()[0], batch(dtype=torch.float64)[0]):
-        labels = batch()[1].to(logits.dtype)  # no conversion on the way in: what is done in place would show
-        before = logits.clone(), labels.clone()
-        value_and_gradient(loss, logits, labels)
-        loss(logits, labels)
-        assert torch.equal(logits, before[0]) and torch.equal(labels, before[1])
+def test_inputs_are_left_as_they_were():
+    for name, loss in EVERY.items():
+        for dtype in (torch.float32, torch.float64):
+            with case(name, dtype):
+                logits, labels = batch(dtype=dtype)
+                labels = labels.to(dtype)  # no conversion on the way in: what is done in place would show
+                before = logits.clone(), labels.clone()
+                value_and_gradient(loss, logits, labels)
+                loss(logits, labels)
+                assert torch.equal(logits, before[0]) and torch.equal(labels, before[1])
 
 
-@every
-def test_no_value_is_looked_at(loss):
+def test_no_value_is_read():
     """Tensors on "meta" have no values: reading one, or a shape that depends on one, fails."""
-    logits = torch.empty(3, 4, device="meta", requires_grad=True)
-    loss(logits, torch.empty(3, 4, device="meta", dtype=torch.int8)).backward()
-    assert logits.grad is not None and logits.grad.shape == (3, 4)
+    for name, loss in EVERY.items():
+        with case(name):
+            logits = torch.empty(3, 4, device="meta", requires_grad=True)
+            loss(logits, torch.empty(3, 4, device="meta", dtype=torch.int8)).backward()
+            assert logits.grad is not None and logits.grad.shape == (3, 4)
 
 
-@every
-def test_autocast_does_not_narrow_the_loss(loss):
+def test_autocast_does_not_narrow_the_loss():
     logits, labels = batch(dtype=torch.bfloat16)
-    expected = value_and_gradient(loss, logits, labels)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        value, slope = value_and_gradient(loss, logits, labels)
-    assert value.dtype == torch.float32
-    assert torch.equal(value, expected[0]) and torch.equal(slope, expected[1])
+    for name, loss in EVERY.items():
+        with case(name):
+            expected = value_and_gradient(loss, logits, labels)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                value, gradient = value_and_gradient(loss, logits, labels)
+            assert value.dtype == torch.float32
+            assert torch.equal(value, expected[0]) and torch.equal(gradient, expected[1])
 
 
 @pytest.mark.parametrize(
@@ -155,20 +166,42 @@ def test_compiles_into_one_graph(name):
     torch.testing.assert_close(got, expected)
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-def test_gradient_is_the_numerical_one(name):
+def test_gradient_is_the_numerical_one():
     logits, labels = batch(dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda x: EVERY[name](x, labels), logits.requires_grad_())
+    for name in SMOOTH:
+        with case(name):
+            assert torch.autograd.gradcheck(lambda x, name=name: EVERY[name](x, labels), logits.requires_grad_())
 
 
-def test_second_derivatives_are_refused_rather_than_wrong():
+def test_second_derivative_is_the_numerical_one():
+    logits, labels = batch(dtype=torch.float64)
+    for name in SMOOTH:
+        if name in ("ranknet", "warp"):  # ranknet has none; warp is made of straight lines
+            continue
+        with case(name):
+            assert torch.autograd.gradgradcheck(lambda x, name=name: EVERY[name](x, labels), logits.requires_grad_())
+
+
+def test_second_derivatives_of_hard_logits_are_finite():
+    logits = torch.tensor(HARD).repeat(3, 1).requires_grad_()
+    labels = torch.tensor([[1], [-1], [0]]).expand(3, len(HARD))
+    for name, loss in EVERY.items():
+        if name != "ranknet":
+            with case(name):
+                (gradient,) = torch.autograd.grad(loss(logits, labels), logits, create_graph=True)
+                torch.testing.assert_close(gradient, value_and_gradient(loss, logits.detach(), labels)[1])
+                if gradient.requires_grad:  # else the second derivative is 0
+                    (second,) = torch.autograd.grad(gradient.sum(), logits, allow_unused=True)
+                    assert second is None or second.isfinite().all()
+
+
+def test_a_second_derivative_that_is_missing_is_refused_rather_than_wrong():
     logits, labels = batch()
-    with pytest.raises(RuntimeError, match="second derivative"):
-        torch.autograd.grad(losses.bce(logits.requires_grad_(), labels), logits, create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        torch.autograd.grad(losses.ranknet(logits.requires_grad_(), labels), logits, create_graph=True)
 
 
-@every
-def test_unfit_batches_are_refused(loss):
+def test_unfit_batches_are_refused():
     logits, labels = batch()
     refused = [
         (r"\(4, 6\).*\(4, 5\)", logits, labels[:, :5]),
@@ -179,6 +212,7 @@ def test_unfit_batches_are_refused(loss):
         (r"torch.bool", logits, labels > 0),
         (r"meta", logits, labels.to("meta")),
     ]
-    for message, x, z in refused:
-        with pytest.raises(TrilabelError, match=message):
-            loss(x, z)
+    for name, loss in EVERY.items():
+        for message, x, z in refused:
+            with case(name, message), pytest.raises(TrilabelError, match=message):
+                loss(x, z)

@@ -51,7 +51,7 @@ def merge(one, two, conflict):
     return merged
 
 
-def factorise(names):
+def factorize(names):
     """(codes, first) by a dictionary."""
     seen = {}
     codes = [seen.setdefault(name, len(seen)) for name in names]

@@ -42,10 +42,10 @@ def assert_agrees(loss: Loss, case: str, tolerance: float) -> None:
     """Value and gradient of `loss` are those of the released code."""
     numbers, entry = reference_numbers(), reference_cases()[case]
     labels = reference_input(case, entry["labels"].split("+")[0])  # "single+true" has the truth beside the labels
-    value, slope = value_and_gradient(loss, reference_input(case, "logits"), labels)
+    value, gradient = value_and_gradient(loss, reference_input(case, "logits"), labels)
     key = case.replace("/", "|")
     np.testing.assert_allclose(value, numbers[f"{key}|loss"], rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(slope, numbers[f"{key}|grad"], rtol=tolerance, atol=tolerance / 10)
+    np.testing.assert_allclose(gradient, numbers[f"{key}|grad"], rtol=tolerance, atol=tolerance / 10)
 
 
 def value_and_gradient(loss: Loss, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,14 +57,26 @@ def value_and_gradient(loss: Loss, logits: Tensor, labels: Tensor) -> tuple[Tens
 
 
 def assert_same(loss: Loss, slow: Callable[..., float], batch: tuple[Tensor, Tensor], frozen: bool = False) -> None:
-    """Value and gradient of `loss` are those of the plain loop `slow(logits, labels)`; `frozen`: it takes such."""
+    """Value and gradient of `loss` are those of the plain loop `slow(logits, labels)`.
+
+    `frozen`: that loop also has an argument of this name (see `tests.oracles.losses`).
+    """
     logits, labels = batch
-    value, slope = value_and_gradient(loss, logits, labels)
+    value, gradient = value_and_gradient(loss, logits, labels)
     rows, signs = logits.tolist(), labels.tolist()
     torch.testing.assert_close(value.item(), slow(rows, signs), rtol=1e-9, atol=1e-9)
     moving = (lambda x: slow(x, signs, frozen=rows)) if frozen else (lambda x: slow(x, signs))
     expected = torch.tensor(oracle.gradient(moving, rows), dtype=torch.float64)
-    torch.testing.assert_close(slope, expected, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(gradient, expected, rtol=1e-5, atol=1e-7)
+
+
+def assert_same_second_derivative(loss: Loss, twin: Loss, batch: tuple[Tensor, Tensor]) -> None:
+    """All second derivatives of `loss` are those of its `twin`."""
+    logits, labels = batch
+    found, expected = (
+        torch.autograd.functional.hessian(lambda x, one=one: one(x, labels.to(x.dtype)), logits) for one in (loss, twin)
+    )
+    torch.testing.assert_close(found, expected)
 
 
 SPREAD = st.floats(-30, 30)
@@ -82,4 +94,19 @@ def batches(draw: st.DrawFn, scores: st.SearchStrategy[float] = SPREAD) -> tuple
     return (
         torch.tensor(logits, dtype=torch.float64).view(images, classes),
         torch.tensor(labels, dtype=torch.int8).view(images, classes),
+    )
+
+
+@st.composite
+def batches_with_others(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A batch, and of the same shape other logits and other labels."""
+    logits, labels = draw(batches())
+    size, shape = logits.numel(), logits.shape
+    other_logits = draw(st.lists(SPREAD, min_size=size, max_size=size))
+    other_labels = draw(st.lists(st.sampled_from([1, -1, 0]), min_size=size, max_size=size))
+    return (
+        logits,
+        labels,
+        torch.tensor(other_logits, dtype=torch.float64).view(shape),
+        torch.tensor(other_labels).view(shape),
     )

@@ -35,12 +35,11 @@ def all_gather(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack(parts)
 
 
-def gather_scores(positions: tuple[list[int], list[int]]) -> list[list[float]]:
-    """Process 0 scores its images of 11 as −1, −1, process 1 image i as i, i + 0.5; what each has in the end."""
-    metrics._CUDA_BLOCK = 6  # so that the scores are sent in several pieces
-    mine = torch.tensor(positions[dist.get_rank()], dtype=torch.long)
+def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
+    """Process 0 scores its images of 11 −1 −1, process 1 image i as i, i + 0.5; returns what each has in the end."""
+    mine = torch.tensor(indices[dist.get_rank()], dtype=torch.long)
     scores = torch.stack((mine, mine + 0.5), dim=1) if dist.get_rank() else torch.full((len(mine), 2), -1.0)
     accumulator = metrics.Accumulator(11, 2)
     accumulator.add(mine, scores)
-    accumulator.gather(all_gather)
+    accumulator.gather(all_gather, scores_at_once=6)  # in several pieces
     return accumulator.scores().tolist()

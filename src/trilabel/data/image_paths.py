@@ -146,7 +146,7 @@ def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
         return RootedPaths(root, names), len(bare)
     keys = [file.rpartition(".")[0] for file in files]
     keys += [key.rpartition("/")[2] for key in keys]
-    codes, _ = Names.join([Names(keys), names.take(bare)]).factorise()
+    codes, _ = Names.join([Names(keys), names.take(bare)]).factorize()
     lowest, highest = np.full(len(codes), len(files)), np.full(len(codes), -1)
     targets = np.tile(np.arange(len(files)), 2)
     np.minimum.at(lowest, codes[: len(keys)], targets)

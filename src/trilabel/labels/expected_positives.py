@@ -1,4 +1,4 @@
-"""How many classes an image has on average: k of Cole 2021, estimated from what is labelled and from nothing else."""
+"""How many classes an image has on average (k of Cole 2021), estimated from the labels alone."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,9 +9,9 @@ from scipy import stats
 
 from trilabel.labels.matrix import Labels
 
-_FEWEST_FOR_INTERVAL = 5  # of fewer images, resampling shows little of how much the mean may be off
+_FEWEST_FOR_INTERVAL = 5  # of fewer images, resampling says little about the error of the mean
 _RESAMPLES = 4_000
-_HIDDEN_PER_KNOWN = 1.5  # a guess: positives there are for each one that is named
+_HIDDEN_PER_KNOWN = 1.5  # a guess: how many positives there are for each known one
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class ExpectedPositives:
     source: Literal["given", "labelled", "guess"]
     low: float | None = None  # 90 % interval of the mean
     high: float | None = None
-    images: int = 0  # fully labelled ones behind it
+    images: int = 0  # how many fully labelled images it is computed from
 
     def describe(self) -> str:
         """One line for a person."""
@@ -40,9 +40,12 @@ class ExpectedPositives:
 
 
 def expected_positives(labels: Labels, sample: Labels | None = None, given: float | None = None) -> ExpectedPositives:
-    """Positives per image: as given, else by the fully labelled images, else a guess from the labels.
+    """Positives per image: as given, else from the fully labelled images, else a guess from the labels.
 
     labels: of the training images. sample: of other images of the same kind, such as those for validation.
+
+    >>> expected_positives(Labels.from_signed([[1, -1, 1], [1, -1, -1], [0, 1, 0]])).value
+    1.5
     """
     if given is not None:
         return ExpectedPositives(given, "given")
@@ -53,26 +56,26 @@ def expected_positives(labels: Labels, sample: Labels | None = None, given: floa
 def labelled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
     """Mean positives over images with every class known, and its 90 % interval; None where there is no such image.
 
-    Those of `sample` are preferred: among training images, the fully labelled ones are often a choice.
+    Those of `sample` are preferred: among training images, the fully labelled ones are often a biased selection.
     """
     for part in (sample, labels):
-        if part is not None and len(counts := _presents_of_full(part)):
+        if part is not None and len(counts := _positives_of_full_images(part)):
             enough = len(counts) >= _FEWEST_FOR_INTERVAL
             low, high = _interval(counts, part.shape[1]) if enough else (None, None)
             return ExpectedPositives(float(counts.mean()), "labelled", low, high, len(counts))
     return None
 
 
-def _presents_of_full(labels: Labels) -> NDArray[np.int64]:
+def _positives_of_full_images(labels: Labels) -> NDArray[np.int64]:
     present, absent = labels.counts_per_image()
-    if not absent.any():  # only positives are named here: an image with every class is no sample of the others
+    if not absent.any():  # only positives are ever known here: an image with every class is no sample of the others
         return present[:0]
     full: NDArray[np.int64] = present[present + absent == labels.shape[1]]
     return full
 
 
 def _can_be(found: ExpectedPositives, labels: Labels) -> bool:
-    """Whether fully labelled images have as many positives as are named of all images: those picked at random do."""
+    """Whether fully labelled images have as many positives as are known of all images: a random sample of them has."""
     present, absent = labels.counts_per_image()
     known = present[present + absent > 0]
     most = found.value if found.high is None else found.high
@@ -80,22 +83,22 @@ def _can_be(found: ExpectedPositives, labels: Labels) -> bool:
 
 
 def _interval(counts: NDArray[np.int64], classes: int) -> tuple[float, float]:
-    """5th and 95th percentile of the mean of as many images, drawn again from these with replacement.
+    """5th and 95th percentile of the mean of as many images, resampled from these with replacement (bootstrap).
 
-    Few images look more alike than all are, so the percentiles of few lie too close; they are moved apart as Student's
+    Few images vary less than all do, so the percentiles of few lie too close; they are moved apart as Student's
     distribution is wider than the normal one.
     """
     values, times = np.unique(counts, return_counts=True)
-    # How often each value is drawn is all that the mean needs: the cost does not grow with the images.
-    drawn = np.random.default_rng(0).multinomial(len(counts), times / len(counts), size=_RESAMPLES)
+    # The mean only needs how often each value is drawn, so the cost does not grow with the images.
+    resampled = np.random.default_rng(0).multinomial(len(counts), times / len(counts), size=_RESAMPLES)
     count = len(counts)
     wider = stats.t.ppf(0.95, count - 1) / stats.norm.ppf(0.95) * np.sqrt(count / (count - 1))
     mean = counts.mean()
-    low, high = mean + wider * (np.percentile(drawn @ values / count, [5, 95]) - mean)
+    low, high = mean + wider * (np.percentile(resampled @ values / count, [5, 95]) - mean)
     return float(max(low, 0)), float(min(high, classes))
 
 
 def _guess(labels: Labels) -> ExpectedPositives:
     present, _ = labels.counts_per_image()
-    named = float(present[present > 0].mean()) if present.any() else 1.0
-    return ExpectedPositives(min(max(_HIDDEN_PER_KNOWN * named, 1.0), float(labels.shape[1])), "guess")
+    known = float(present[present > 0].mean()) if present.any() else 1.0
+    return ExpectedPositives(min(max(_HIDDEN_PER_KNOWN * known, 1.0), float(labels.shape[1])), "guess")

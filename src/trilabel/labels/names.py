@@ -28,12 +28,12 @@ class Names(Sequence[str]):
             text = "".join(names)
             encoded = text.encode()
         except (TypeError, UnicodeEncodeError):
-            raise TrilabelError(_complaint(names)) from None
+            raise TrilabelError(_error_of(names)) from None
         self.buffer: NDArray[np.uint8] = np.frombuffer(encoded, np.uint8)
         self.offsets: NDArray[np.int64] = np.zeros(len(names) + 1, np.int64)
         sizes = map(len, names) if text.isascii() else (len(name.encode()) for name in names)
         np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=self.offsets[1:])
-        self._distinct = False  # True: known to have no name twice, so that nobody needs to look again
+        self._distinct = False  # True: known to have no name twice, so that they need not be checked again
 
     @classmethod
     def from_buffer(cls, buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> "Names":
@@ -140,53 +140,53 @@ class Names(Sequence[str]):
         for length in np.flatnonzero(np.bincount(lengths)):
             rows = np.flatnonzero(lengths == length)
             for start in range(0, len(rows), _ROWS_AT_ONCE):
-                some = rows[start : start + _ROWS_AT_ONCE]
-                padded = np.zeros((len(some), -(-int(length) // 8) * 8), np.uint8)
-                begin, size = int(self.offsets[some[0]]), int(length) * len(some)
-                if self.offsets[some[-1] + 1] - begin == size:  # side by side, as they are in most sets of ids
-                    padded[:, :length] = self.buffer[begin : begin + size].reshape(len(some), int(length))
+                part = rows[start : start + _ROWS_AT_ONCE]
+                padded = np.zeros((len(part), -(-int(length) // 8) * 8), np.uint8)
+                begin, size = int(self.offsets[part[0]]), int(length) * len(part)
+                if self.offsets[part[-1] + 1] - begin == size:  # side by side, as they are in most sets of ids
+                    padded[:, :length] = self.buffer[begin : begin + size].reshape(len(part), int(length))
                 else:
-                    padded[:, :length] = self.buffer[self.offsets[some, None] + np.arange(length)]
-                result[some] = _mix(padded.view(np.uint64), int(length))
+                    padded[:, :length] = self.buffer[self.offsets[part, None] + np.arange(length)]
+                result[part] = _mix(padded.view(np.uint64), int(length))
         return result
 
-    def factorise(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def factorize(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(codes, first): equal names get equal codes, numbered by first appearance; first[code] is where that was."""
         if not len(self):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         first = _first_of_equals(self.hashes())
         again = np.flatnonzero(first != np.arange(len(self)))
-        if self.take(again) != self.take(first[again]):  # two names of one hash: never seen, still must be right
-            return self._factorise_slowly()
+        if self.take(again) != self.take(first[again]):  # two names of one hash: never observed, but possible
+            return self._factorize_slowly()
         is_first = np.ones(len(self), bool)
         is_first[again] = False
         numbers = np.cumsum(is_first)
         numbers -= 1
         return numbers[first], np.flatnonzero(is_first)
 
-    def _factorise_slowly(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _factorize_slowly(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         seen: dict[str, int] = {}
         codes = np.array([seen.setdefault(name, len(seen)) for name in self], np.int64)
         return codes, np.unique(codes, return_index=True)[1].astype(np.int64)
 
     def distinct(self) -> tuple[NDArray[np.int64], "Names"]:
-        """(codes, names): every name once, by first appearance, and which of these stands at each position here."""
-        codes, first = self.factorise()
+        """(codes, names): every name once, by first appearance; names[codes[i]] is the name at position i."""
+        codes, first = self.factorize()
         names = self.take(first) if len(first) < len(self) else self
         names._distinct = True
         return codes, names
 
     def positions(self, names: "Names") -> NDArray[np.int64]:
-        """Where each of `names` stands here; −1 where it does not. Expects this sequence to have no name twice."""
-        codes, _ = Names.join([self, names]).factorise()
+        """The position of each of `names` in this sequence, which must have no name twice; −1 where it has none."""
+        codes, _ = Names.join([self, names]).factorize()
         found = codes[len(self) :]
         return np.where(found < len(self), found, -1)
 
     def require_unique(self, what: str) -> None:
-        """Raises an error naming the first name that is listed twice; `what` says what the names are of."""
+        """Raises an error naming the first name that is listed twice; `what` says what is named, such as "image"."""
         if self._distinct:
             return
-        codes, first = self.factorise()
+        codes, first = self.factorize()
         if len(first) < len(self):
             later = int(np.flatnonzero(first[codes] != np.arange(len(self)))[0])
             raise TrilabelError(
@@ -215,8 +215,8 @@ def _first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
     return first
 
 
-def _complaint(names: list[str]) -> str:
-    """What is wrong with the first of these that is no proper string."""
+def _error_of(names: list[str]) -> str:
+    """The message about the first of these that is no proper string."""
     for position, name in enumerate(names):
         if not isinstance(name, str):
             return f"a name is a string; position {position} holds {name!r} ({type(name).__name__})"

@@ -1,8 +1,8 @@
-"""Hiding and spoiling labels on purpose: every label setting that the papers train under, made from fuller labels.
+"""Hiding and falsifying labels on purpose: the label settings that the papers train under, made from fuller labels.
 
 Each function takes `Labels` and returns new ones with the same images and classes; equal seeds give equal labels. All
 of them act on known labels only: unknown stays unknown, and a share is a share of what is known already. Where a share
-asks for a number of things that is not whole, the nearest whole number counts (halves up).
+of a count is not a whole number, the nearest one is used (halves up).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,14 +19,18 @@ from trilabel.labels.matrix import Labels
 
 
 def keep_share(labels: Labels, share: float, seed: int = 0, per_image: bool = False) -> Labels:
-    """Keeps each known label with probability `share`, whatever becomes of the others ("partial labels").
+    """Keeps each known label with probability `share`, independently of the others ("partial labels").
 
     With `per_image`, keeps that share of each image's known labels instead: the nearest whole number of them, and at
-    least one where `share` is above 0, so that no image falls silent.
+    least one where `share` is above 0, so that no image loses all its labels.
+
+    >>> labels = Labels.from_signed([[1, -1, 1, -1], [-1, -1, 1, 1]])
+    >>> keep_share(labels, 0.5, per_image=True).known_share
+    0.5
     """
-    rng = np.random.default_rng(_seed(seed))
+    rng = np.random.default_rng(_checked_seed(seed))
     if not per_image:
-        return _kept(labels, rng.random(labels.known) < _share(share))
+        return _kept(labels, rng.random(labels.known) < _checked_share(share))
     sizes = np.diff(labels.csr.indptr)
     wanted = np.maximum(_whole(share, sizes), int(share > 0))
     row = np.repeat(np.arange(len(labels)), sizes)
@@ -51,7 +55,7 @@ def dense_share(labels: Labels, share: float, seed: int = 0) -> Labels:
 
 def noisy(labels: Labels, share: float, seed: int = 0) -> Labels:
     """Flips a share of the known labels, drawn at random: present becomes absent and absent present."""
-    rng = np.random.default_rng(_seed(seed))
+    rng = np.random.default_rng(_checked_seed(seed))
     flipped = rng.choice(labels.known, int(_whole(share, labels.known)), replace=False, shuffle=False)
     values = labels.csr.data.copy()
     values[flipped] *= -1
@@ -59,10 +63,10 @@ def noisy(labels: Labels, share: float, seed: int = 0) -> Labels:
 
 
 def noisy_plus(labels: Labels, seed: int = 0) -> Labels:
-    """Leaves one known present label of each image, drawn at random, and turns every other known label into absent."""
+    """Keeps one known present label of each image, drawn at random, and makes every other known label absent."""
     present = np.flatnonzero(labels.csr.data > 0)
     counts, _ = labels.counts_per_image()
-    draws = np.random.default_rng(_seed(seed)).integers(np.maximum(counts, 1))
+    draws = np.random.default_rng(_checked_seed(seed)).integers(np.maximum(counts, 1))
     chosen = (np.cumsum(counts) - counts + draws)[counts > 0]
     values = np.full(labels.known, -1, np.int8)
     values[present[chosen]] = 1
@@ -80,15 +84,15 @@ def per_class(labels: Labels, share: float, seed: int = 0) -> Labels:
 
 
 def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negatives: int = 0) -> Labels:
-    """Keeps that many present and absent labels of each image, drawn at random, or all it has where they are fewer.
+    """Keeps so many present and absent labels of each image, drawn at random, or all of an image that has fewer.
 
     Given full labels, equals the sampler that Cole et al. (2021) released, bit for bit; theirs has seed 1200.
     """
     if min(positives, negatives) < 0:
         raise TrilabelError(f"cannot keep {positives} present and {negatives} absent labels; give 0 or more")
     # Their sampler calls RandomState.choice without replacement, image by image: present, then absent. Each call
-    # shuffles all it may choose from, even to choose none of it, and the next one draws on from there.
-    rng = np.random.RandomState(_seed(seed))
+    # shuffles all candidates, even to choose none of them, and the next call continues the same random stream.
+    rng = np.random.RandomState(_checked_seed(seed))
     counts = np.stack(labels.counts_per_image(), axis=1)
     row = np.repeat(np.arange(len(labels)), counts.sum(1))
     grouped = np.lexsort((labels.csr.data < 0, row))
@@ -102,32 +106,32 @@ def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negati
     return _kept(labels, keep)
 
 
-class Setting(NamedTuple):
+class LabelSetting(NamedTuple):
     """A label setting as the command line knows it: its name, followed by `values`."""
 
     function: Callable[..., Labels]
-    values: str  # how they are written
-    parameters: dict[str, type[int] | type[float]]  # what they stand for, in order
-    needs: int  # so many of them cannot be left out
+    values: str  # how they are written on the command line
+    parameters: dict[str, type[int] | type[float]]  # the function's parameters they are, in order
+    needs: int  # how many of them are required
     description: str
 
 
 _SHARE: tuple[str, dict[str, type[int] | type[float]], int] = ("=SHARE", {"share": float}, 1)
-SETTINGS: Mapping[str, Setting] = {
-    "keep-share": Setting(keep_share, *_SHARE, "keep each known label with this probability"),
-    "keep-share-per-image": Setting(
+SETTINGS: Mapping[str, LabelSetting] = {
+    "keep-share": LabelSetting(keep_share, *_SHARE, "keep each known label with this probability"),
+    "keep-share-per-image": LabelSetting(
         partial(keep_share, per_image=True), *_SHARE, "keep a share of each image's known labels, at least one"
     ),
-    "dense-share": Setting(dense_share, *_SHARE, "keep all labels of a share of the images, none of the rest"),
-    "noisy": Setting(noisy, *_SHARE, "flip a share of the known labels"),
-    "noisy-plus": Setting(noisy_plus, "", {}, 0, "leave one present label an image, turn the rest absent"),
-    "per-class": Setting(per_class, *_SHARE, "keep all labels of a share of the classes, none of the rest"),
-    "single-positive": Setting(
+    "dense-share": LabelSetting(dense_share, *_SHARE, "keep all labels of a share of the images, none of the rest"),
+    "noisy": LabelSetting(noisy, *_SHARE, "flip a share of the known labels"),
+    "noisy-plus": LabelSetting(noisy_plus, "", {}, 0, "keep one present label per image, make the rest absent"),
+    "per-class": LabelSetting(per_class, *_SHARE, "keep all labels of a share of the classes, none of the rest"),
+    "single-positive": LabelSetting(
         single_positive,
-        "[=PRESENT[,ABSENT]]",
+        "[=POSITIVES[,NEGATIVES]]",
         {"positives": int, "negatives": int},
         0,
-        "keep so many present (1) and absent (0) labels an image",
+        "keep so many present (1) and absent (0) labels per image",
     ),
 }
 
@@ -135,7 +139,7 @@ SETTINGS: Mapping[str, Setting] = {
 def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
     """Applies a setting written as text, such as "keep-share=0.1", "noisy-plus" or "single-positive=2,3".
 
-    Without a seed, the setting's own default counts.
+    Without a seed, the setting's default is used.
     """
     name, equals, text = setting.partition("=")
     if name not in SETTINGS:
@@ -155,7 +159,7 @@ def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
 
 
 def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = None) -> Labels:
-    """Applies a setting to these images only, walking them in the order given; the others keep their labels.
+    """Applies a setting to these images only, in the order given; the others keep their labels.
 
     `rows` is any NumPy index of images (a split's row numbers, a mask) that names none of them twice.
     """
@@ -167,13 +171,13 @@ def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = No
     return Labels(stacked[source], labels.classes, labels.ids)
 
 
-def _share(share: float) -> float:
+def _checked_share(share: float) -> float:
     if not 0 <= share <= 1:
         raise TrilabelError(f"a share lies between 0 and 1, not {share}")
     return share
 
 
-def _seed(seed: int) -> int:
+def _checked_seed(seed: int) -> int:
     if not 0 <= seed < 1 << 32:
         raise TrilabelError(f"a seed is a whole number from 0 to {(1 << 32) - 1}, not {seed}")
     return seed
@@ -181,14 +185,14 @@ def _seed(seed: int) -> int:
 
 def _whole(share: float, count: Any) -> NDArray[np.int64]:
     """That share of a count (or of each in an array) as the nearest whole number, halves up."""
-    return np.floor(_share(share) * np.asarray(count) + 0.5).astype(np.int64)
+    return np.floor(_checked_share(share) * np.asarray(count) + 0.5).astype(np.int64)
 
 
 def _some_of(candidates: NDArray[np.int64], share: float, size: int, seed: int) -> NDArray[np.bool_]:
     """A mask over `size` things, true for a random share of the candidates, and for at least one if share > 0."""
     count = max(int(_whole(share, len(candidates))), int(share > 0))
     mask = np.zeros(size, bool)
-    mask[np.random.default_rng(_seed(seed)).permutation(candidates)[:count]] = True
+    mask[np.random.default_rng(_checked_seed(seed)).permutation(candidates)[:count]] = True
     return mask
 
 

@@ -1,12 +1,22 @@
 """Losses as pure functions: f(logits B×C, labels B×C in +1/−1/0, …) gives a scalar."""
 
-from trilabel.losses._parts import unknown_as_absent, with_gradient
+from trilabel.losses._cross_entropy import with_gradient
+from trilabel.losses._inputs import unknown_as_absent
 from trilabel.losses.assume_negative import assume_negative, weak_assume_negative
-from trilabel.losses.known import asymmetric, bce, focal, known_mean_bce, partial_bce, per_image_bce
+from trilabel.losses.asymmetric import asymmetric
+from trilabel.losses.bce import bce, known_mean_bce, partial_bce, per_image_bce
+from trilabel.losses.expected_positive import expected_positive
+from trilabel.losses.focal import focal
+from trilabel.losses.hill import hill
+from trilabel.losses.ignore_unobserved_negatives import ignore_unobserved_negatives
 from trilabel.losses.large_loss import large_loss, large_unknown
-from trilabel.losses.ranking import lsep, pairwise_ranking, ranknet, warp
-from trilabel.losses.robust import hill, partial_asymmetric, splc
-from trilabel.losses.single_positive import expected_positive, ignore_unobserved_negatives, role
+from trilabel.losses.lsep import lsep
+from trilabel.losses.pairwise_ranking import pairwise_ranking
+from trilabel.losses.partial_asymmetric import partial_asymmetric
+from trilabel.losses.ranknet import ranknet
+from trilabel.losses.role import role
+from trilabel.losses.splc import splc
+from trilabel.losses.warp import warp
 
 __all__ = [
     "assume_negative",

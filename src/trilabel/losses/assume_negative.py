@@ -1,4 +1,4 @@
-"""Losses that read an unknown label as absent.
+"""Losses that read an unknown label as absent: the baselines of Cole et al., CVPR 2021 (see `bce`).
 
 Throughout, `logits` are B×C and `labels` B×C in +1 present, −1 absent, 0 unknown; BCE(x, y) = −log σ(y·x).
 """
@@ -6,7 +6,8 @@ Throughout, `logits` are B×C and `labels` B×C in +1 present, −1 absent, 0 un
 import torch
 from torch import Tensor
 
-from trilabel.losses._parts import Smoothing, check_inputs, check_range, signed_bce, unknown_as_absent
+from trilabel.losses._cross_entropy import Smoothing, signed_bce
+from trilabel.losses._inputs import check_inputs, check_range, unknown_as_absent
 
 
 def assume_negative(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
@@ -17,8 +18,8 @@ def assume_negative(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) ->
     >>> assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(1.1629)
     """
-    sign = unknown_as_absent(check_inputs(logits, labels))
-    return signed_bce(logits, sign, smoothing).mean()
+    signs = unknown_as_absent(check_inputs(logits, labels))
+    return signed_bce(logits, signs, smoothing).mean()
 
 
 def weak_assume_negative(logits: Tensor, labels: Tensor, weight: float | None = None) -> Tensor:
@@ -29,10 +30,10 @@ def weak_assume_negative(logits: Tensor, labels: Tensor, weight: float | None = 
     >>> weak_assume_negative(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.6026)
     """
-    sign = unknown_as_absent(check_inputs(logits, labels))
+    signs = unknown_as_absent(check_inputs(logits, labels))
     if weight is None:
-        weight = 1 / max(sign.shape[1] - 1, 1)
+        weight = 1 / max(signs.shape[1] - 1, 1)
     check_range("weight", weight, 0, torch.inf)
     # (1+weight)/2 ± (1−weight)/2 is 1 where present, weight where absent.
-    weights = sign.mul((1 - weight) / 2).add_((1 + weight) / 2)
-    return (weights * signed_bce(logits, sign)).mean()
+    weights = signs.mul((1 - weight) / 2).add_((1 + weight) / 2)
+    return (weights * signed_bce(logits, signs)).mean()

@@ -1,4 +1,6 @@
-"""Large loss (Kim 2022): an unknown label that is costly to read as absent is probably present.
+"""Large loss: an unknown label that is costly to read as absent is probably present.
+
+Kim et al., "Large Loss Matters in Weakly Supervised Multi-Label Classification", CVPR 2022.
 
 Throughout, `logits` are B×C and `labels` B×C in +1 present, −1 absent, 0 unknown. Known labels never change.
 """
@@ -10,7 +12,8 @@ import torch
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
-from trilabel.losses._parts import check_inputs, check_range, signed_bce, to_float32, unknown_as_absent
+from trilabel.losses._cross_entropy import signed_bce
+from trilabel.losses._inputs import check_inputs, check_range, to_float32, unknown_as_absent
 
 Mode = Literal["reject", "correct"]
 
@@ -29,15 +32,15 @@ def large_loss(
     """
     check_range("epoch", epoch, 1, torch.inf)
     check_range("delta", delta, 0, torch.inf)
-    sign = check_inputs(logits, labels)
+    signs = check_inputs(logits, labels)
     if epoch == 1:
-        picked = torch.zeros_like(sign, dtype=torch.bool)
+        picked = torch.zeros_like(signs, dtype=torch.bool)
     elif start is None:
-        images, classes = sign.shape
-        picked = large_unknown(logits, sign, count=large_count(images, classes, (epoch - 1) * delta))
+        images, classes = signs.shape
+        picked = large_unknown(logits, signs, count=large_count(images, classes, (epoch - 1) * delta))
     else:
-        picked = large_unknown(logits, sign, threshold=start - epoch * delta)
-    return signed_bce(logits, as_scored(sign, picked, mode)).mean()
+        picked = large_unknown(logits, signs, threshold=start - epoch * delta)
+    return signed_bce(logits, large_loss_targets(signs, picked, mode)).mean()
 
 
 def large_count(images: int, classes: int, percent: float) -> int:
@@ -79,10 +82,10 @@ def _logit_of_loss(loss: float) -> float:
     return loss + math.log(-math.expm1(-loss)) if loss > 0 else -math.inf
 
 
-def as_scored(labels: Tensor, picked: Tensor, mode: Mode) -> Tensor:
-    """What each label is scored as, B×C: +1 present, −1 absent (unknown ones too), and those `picked` by the mode.
+def large_loss_targets(labels: Tensor, picked: Tensor, mode: Mode) -> Tensor:
+    """The target of each label, B×C: +1 present, −1 absent or unknown; those `picked` (bool, B×C) by the mode.
 
-    "reject" makes them 0, left out; "correct" makes them +1.
+    "reject" makes them 0, left out; "correct" makes them +1. `labels` are B×C in +1/−1/0; their dtype is kept.
     """
     if mode not in ("reject", "correct"):
         raise TrilabelError(f"mode is {mode!r}: give 'reject' or 'correct'")

@@ -14,7 +14,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, bits
 from trilabel.labels.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.losses import unknown_as_absent
-from trilabel.losses.large_loss import as_scored, large_count, large_unknown
+from trilabel.losses.large_loss import large_count, large_loss_targets, large_unknown
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import require_positives
 
@@ -72,7 +72,7 @@ class LargeLoss(Method):
         logits, chosen = model(batch.images).logits, self.settings
         if self.weak is None:
             large = self._large(logits, batch.labels, batch.epoch)
-            sign = as_scored(batch.labels, large, "reject" if chosen.mode == "reject" else "correct")
+            sign = large_loss_targets(batch.labels, large, "reject" if chosen.mode == "reject" else "correct")
         else:
             weak = unpacked(self.weak[batch.rows], self.classes)
             labels = torch.where(weak, 1, batch.labels)  # only unknown labels ever become weak ones

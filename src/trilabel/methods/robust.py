@@ -8,7 +8,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
-from trilabel.losses.robust import splc_corrected, splc_with
+from trilabel.losses.splc import splc_corrected, splc_with
 from trilabel.methods.base import Batch, Method, PureLoss
 from trilabel.methods.checks import require_positives
 

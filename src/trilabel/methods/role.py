@@ -12,7 +12,7 @@ from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.expected_positives import expected_positives
-from trilabel.losses.single_positive import role_slopes
+from trilabel.losses.role import role_gradients
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.expected_positive import check_positives
 from trilabel.methods.lazy_adam import LazyAdamTable
@@ -100,7 +100,7 @@ class Role(Method):
         else:
             visit = self.table.visit(batch.rows)
             estimate = self.estimator(visit.values, labels)
-        value, by_logits, by_estimate = role_slopes(logits, labels, estimate, expected)
+        value, by_logits, by_estimate = role_gradients(logits, labels, estimate, expected)
         loss = losses.with_gradient(logits, value, by_logits)
         if estimate.requires_grad:
             loss = loss + losses.with_gradient(estimate, torch.zeros_like(value), by_estimate)

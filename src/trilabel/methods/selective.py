@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.losses.robust import asymmetric_with, selected_unknown
+from trilabel.losses.partial_asymmetric import asymmetric_with, selected_unknown
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import require_both, require_positives
 

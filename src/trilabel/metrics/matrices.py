@@ -1,4 +1,4 @@
-"""Scores and labels as the metrics take them in: checked, of one shape, as tensors or stored sparse."""
+"""The input of the metrics: scores and labels checked, of one shape, as tensors or stored sparse."""
 
 import warnings
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ LabelMatrix: TypeAlias = Matrix | HasSigned
 Truth: TypeAlias = Tensor | sp.csr_array  # int8 +1/−1/0, or the known ones stored
 
 
-def checked(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = None) -> tuple[Tensor, Truth]:
-    """Scores N×C without NaN and the labels that belong to them, dense ones on the device of the scores."""
-    table = tensor(scores)
+def check_inputs(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = None) -> tuple[Tensor, Truth]:
+    """(scores N×C without NaN, labels N×C in +1/−1/0), dense labels on the device of the scores."""
+    table = as_tensor(scores)
     if table.ndim != 2 or not table.is_floating_point():
         raise TrilabelError(f"scores are {table.dtype} of shape {tuple(table.shape)}; give floats, images × classes")
     if names is not None and len(names) != table.shape[1]:
-        raise TrilabelError(f"{len(names)} class names for scores of {table.shape[1]} classes; give one name a class")
+        raise TrilabelError(f"{len(names)} class names for scores of {table.shape[1]} classes; give one name per class")
     if table.numel() and bool(torch.isnan(table.max())):  # a maximum with NaN in it is NaN, and needs no memory
         row = int(torch.isnan(table.amax(dim=1)).nonzero()[0])
         column = int(torch.isnan(table[row]).nonzero()[0])
@@ -47,8 +47,8 @@ def checked(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = N
     return table, truth.to(table.device) if isinstance(truth, Tensor) else truth
 
 
-def tensor(array: Matrix) -> Tensor:
-    """The array as a tensor, without a copy where that is possible; never written to."""
+def as_tensor(array: Matrix) -> Tensor:
+    """The array as a tensor, without a copy where that is possible: not to be written to."""
     if isinstance(array, Tensor):
         return array.detach()
     with warnings.catch_warnings():
@@ -61,7 +61,7 @@ def _truth(labels: LabelMatrix) -> Truth:
     if csr is not None:
         sparse = csr.nnz < _SPARSE_BELOW * csr.shape[0] * csr.shape[1]
         return csr if sparse else torch.from_numpy(csr.toarray())
-    signs = tensor(labels if isinstance(labels, np.ndarray | Tensor) else labels.to_signed())
+    signs = as_tensor(labels if isinstance(labels, np.ndarray | Tensor) else labels.to_signed())
     if signs.dtype == torch.bool:
         raise TrilabelError("true/false labels cannot say unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
     if signs.numel():
@@ -72,3 +72,8 @@ def _truth(labels: LabelMatrix) -> Truth:
             place = tuple(int(i) for i in bad.nonzero()[0])
             raise TrilabelError(f"label value {signs[place].item()} at {place}: a label is +1, −1 or 0 (unknown)")
     return signs.to(torch.int8)
+
+
+def to_float32(scores: Tensor) -> Tensor:
+    """The same values as float32, or as float64 where they are: NumPy does not know bfloat16."""
+    return scores if scores.dtype == torch.float64 else scores.float()

@@ -86,7 +86,7 @@ def _images(parts: Mapping[str, Dataset], same: str) -> tuple[_Rows, Names, Root
         keys = Names(map(bare_name, every))
         for name, own in zip(parts, np.split(np.arange(len(every)), ends[:-1]), strict=True):
             _refuse_equal_names(name, keys.take(own))
-    codes, first = keys.factorise()
+    codes, first = keys.factorize()
     first_of = first[codes]
     if same == "content":
         contents = content_codes(every)
@@ -111,7 +111,7 @@ def bare_name(path: str) -> str:
 
 
 def _refuse_equal_names(part: str, names: Names) -> None:
-    codes, first = names.factorise()
+    codes, first = names.factorize()
     for again in np.flatnonzero(first[codes] != np.arange(len(names)))[:1].tolist():
         raise TrilabelError(f"{part}: two of its images are called {names[again]!r}; use same path, id or content")
 
@@ -129,7 +129,7 @@ def _real(paths: Sequence[str]) -> Iterator[str]:
 
 def _told_apart(ids: Names, owners: list[str]) -> Names:
     """Different images of one id get the name of their set before it."""
-    codes, first = ids.factorise()
+    codes, first = ids.factorize()
     if len(first) < len(ids):
         double = np.bincount(codes)[codes] > 1
         ids = Names(f"{owner}/{one}" if twice else one for one, owner, twice in zip(ids, owners, double, strict=True))

@@ -41,7 +41,7 @@ def read(path: Path, *, images: str | Path | None = None, split: Literal["publis
     parts = _parts(path, found, split)
     ids = [name for _, names, _ in parts for name in names]
     names = Names(ids)
-    if len(names.factorise()[1]) < len(names):
+    if len(names.factorize()[1]) < len(names):
         raise _repeated([file for file, _, _ in parts])
     classes, notes = _classes(path, found, parts)
     root = root_of(images, [folder / name for folder in found.homes for name in nuswide_table.IMAGES], ids)

@@ -1,6 +1,4 @@
-"""Hill, SPLC and selective ASL: against the released code, against plain loops, and against their relatives."""
-
-import doctest
+"""Selective ASL: against the released code, against plain loops, and against ASL."""
 
 import pytest
 import torch
@@ -10,30 +8,11 @@ from hypothesis import strategies as st
 from tests.oracles import losses as oracle
 from tests.support.loss_cases import SPREAD, TIED, assert_agrees, assert_same, batches, cases_of, reference_cases
 from trilabel import TrilabelError
-from trilabel.losses import asymmetric, hill, partial_asymmetric, robust, splc
-from trilabel.losses.robust import selected_unknown, splc_corrected
+from trilabel.losses import asymmetric, partial_asymmetric
+from trilabel.losses.partial_asymmetric import selected_unknown
 
 quick = settings(max_examples=60, deadline=None)
 gammas = st.sampled_from([0, 0.5, 1, 2, 2.5, 4])
-
-
-@pytest.mark.parametrize("case", cases_of("hill"))
-def test_hill_agrees_with_released_code(case):
-    chosen = reference_cases()[case]["params"]
-    weight, margin, gamma = chosen["lambda"], chosen["margin"], chosen["gamma"]
-    assert_agrees(lambda x, z: hill(x, z, "sum", weight, margin, gamma), case, 1e-5)
-
-
-@pytest.mark.parametrize("case", cases_of("splc"))
-def test_splc_agrees_with_released_code(case):
-    chosen = reference_cases()[case]["params"]
-    epoch = int(case.split("epoch_index")[1]) + 1  # it counts epochs from 0
-    change_epoch = chosen["change_epoch"] + 1
-
-    def loss(x, z):
-        return splc(x, z, epoch, chosen["tau"], "sum", change_epoch, chosen["margin"], chosen["gamma"])
-
-    assert_agrees(loss, case, 1e-5)
 
 
 @pytest.mark.parametrize("case", cases_of("partial_asymmetric"))
@@ -42,24 +21,6 @@ def test_partial_asymmetric_agrees_with_released_code(case):
     numbers = {name: chosen[name] for name in ("gamma_pos", "gamma_neg", "gamma_unknown", "reduction")}
     mode, top_k = case.split("/")[2], chosen["top_k_per_image"]
     assert_agrees(lambda x, z: partial_asymmetric(x, z, mode, top_k=top_k, **numbers), case, 1e-5)
-
-
-@quick
-@given(batches(), st.sampled_from([1, 1.5, 3]), st.sampled_from([0, 1.0, -0.5]), gammas)
-def test_hill_is_the_plain_loop(batch, weight, margin, gamma):
-    def slow(x, z):
-        return oracle.hill(x, z, weight, margin, gamma)
-
-    assert_same(lambda x, z: hill(x, z, "sum", weight, margin, gamma), slow, batch)
-
-
-@quick
-@given(batches(TIED | SPREAD), st.integers(1, 3), st.sampled_from([0, 0.5, 0.6, 1]), st.sampled_from([0, 1.0]), gammas)
-def test_splc_is_the_plain_loop(batch, epoch, tau, margin, gamma):
-    def slow(x, z, frozen=None):
-        return oracle.splc(x, z, epoch >= 2, tau, margin, gamma, frozen)
-
-    assert_same(lambda x, z: splc(x, z, epoch, tau, "sum", 2, margin, gamma), slow, batch, frozen=True)
 
 
 @quick
@@ -105,17 +66,6 @@ def test_relatives_coincide(batch, gamma):
     torch.testing.assert_close(everything, asymmetric(logits, unknown_absent, 1, gamma, clip=0.1))
     torch.testing.assert_close(partial_asymmetric(logits, labels, "selective", 1, gamma, gamma, 0, 0.1), everything)
     torch.testing.assert_close(partial_asymmetric(logits, labels, "selective", 1, 4, 2, 99, 0.05), known)
-    torch.testing.assert_close(splc(logits, unknown_absent, epoch=9), splc(logits, labels, epoch=1))
-    torch.testing.assert_close(hill(logits, unknown_absent), hill(logits, labels))
-
-
-def test_splc_corrects_confident_unknown_labels_only():
-    logits = torch.tensor([[5.0, 5.0, 5.0, 0.0, -5.0]])
-    labels = torch.tensor([[1, -1, 0, 0, 0]])
-    assert splc_corrected(logits, labels, 2, 0.6, 2).tolist() == [[False, False, True, False, False]]
-    assert splc_corrected(logits, labels, 2, 0.5, 2).tolist() == [[False, False, True, False, False]]
-    assert splc_corrected(logits, labels, 2, 0.4, 2).tolist() == [[False, False, True, True, False]]
-    assert not splc_corrected(logits, labels, 1, 0.4, 2).any()
 
 
 def test_probable_unknown_labels_are_counted_over_the_batch():
@@ -133,25 +83,25 @@ def test_labels_that_tie_with_the_last_probable_one_are_left_out_too():
     assert selected_unknown(torch.tensor([[1.0, 1.0, 0.0]]), torch.zeros(1, 3), 1).tolist() == [[False, False, True]]
 
 
-@pytest.mark.parametrize("loss", [hill, lambda x, z, **chosen: splc(x, z, 2, **chosen), partial_asymmetric])
-def test_reductions_reduce_the_same_parts(loss):
+def test_whole_numbers_beside_a_fraction_do_not_round_it():
+    logits, labels = torch.tensor([[-2.0, 1.0, 0.5]]), torch.tensor([[0, 1, -1]])
+    whole = partial_asymmetric(logits, labels, "negative", 0, 0, 0.5)
+    assert torch.equal(whole, partial_asymmetric(logits, labels, "negative", 0.0, 0.0, 0.5))
+    assert whole < partial_asymmetric(logits, labels, "negative", 0, 0, 0)
+
+
+def test_reductions_reduce_the_same_parts():
     generator = torch.Generator().manual_seed(4)
     logits, labels = torch.randn(5, 7, generator=generator), torch.randint(-1, 2, (5, 7), generator=generator)
-    parts = loss(logits, labels, reduction="none")
+    parts = partial_asymmetric(logits, labels, reduction="none")
     assert parts.shape == (5, 7) and (parts[labels > 0] > 0).all()
-    torch.testing.assert_close(loss(logits, labels, reduction="sum"), parts.sum())
-    torch.testing.assert_close(loss(logits, labels), parts.sum() / 35)
+    torch.testing.assert_close(partial_asymmetric(logits, labels, reduction="sum"), parts.sum())
+    torch.testing.assert_close(partial_asymmetric(logits, labels), parts.sum() / 35)
 
 
 def test_unfit_settings_are_refused():
     batch = torch.zeros(2, 3), torch.zeros(2, 3)
     refused = [
-        (r"weight is 0\.5", lambda: hill(*batch, weight=0.5)),
-        (r"gamma is -1", lambda: hill(*batch, gamma=-1)),
-        (r"reduction is 'total'", lambda: hill(*batch, reduction="total")),
-        (r"epoch is 0", lambda: splc(*batch, epoch=0)),
-        (r"tau is 60", lambda: splc(*batch, epoch=1, tau=60)),
-        (r"gamma is -2", lambda: splc(*batch, epoch=1, gamma=-2)),
         (r"mode is 'none'", lambda: partial_asymmetric(*batch, mode="none")),
         (r"gamma_pos is -1", lambda: partial_asymmetric(*batch, gamma_pos=-1)),
         (r"gamma_unknown is -1", lambda: partial_asymmetric(*batch, gamma_unknown=-1)),
@@ -162,15 +112,3 @@ def test_unfit_settings_are_refused():
     for message, call in refused:
         with pytest.raises(TrilabelError, match=message):
             call()
-
-
-def test_examples_in_docstrings():
-    result = doctest.testmod(robust)
-    assert result.attempted > 0 and result.failed == 0
-
-
-def test_whole_numbers_beside_a_fraction_do_not_round_it():
-    logits, labels = torch.tensor([[-2.0, 1.0, 0.5]]), torch.tensor([[0, 1, -1]])
-    whole = partial_asymmetric(logits, labels, "negative", 0, 0, 0.5)
-    assert torch.equal(whole, partial_asymmetric(logits, labels, "negative", 0.0, 0.0, 0.5))
-    assert whole < partial_asymmetric(logits, labels, "negative", 0, 0, 0)

@@ -1,0 +1,50 @@
+"""Labels in a file: plain arrays in an .npz, never pickle."""
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from trilabel.errors import TrilabelError
+from trilabel.files import replacing
+from trilabel.labels.names import Names
+from trilabel.labels.sources import Parts, from_csr
+
+_FORMAT = 1
+
+
+def save(labels: Parts, path: str | Path) -> None:
+    """Writes an .npz file that holds plain arrays only; an existing file is replaced whole or not at all."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(
+            file,
+            format=np.array([_FORMAT, *labels.csr.shape]),
+            values=labels.csr.data,
+            columns=labels.csr.indices,
+            row_ends=labels.csr.indptr,
+            classes=labels.classes.buffer,
+            class_ends=labels.classes.offsets,
+            ids=labels.ids.buffer,
+            id_ends=labels.ids.offsets,
+        )
+
+
+def load(path: str | Path) -> Parts:
+    """Reads what `save` wrote; nothing is unpickled."""
+    if not Path(path).is_file():
+        raise TrilabelError(f"{path}: no such labels file")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            version, *shape = file["format"].tolist()
+            if version != _FORMAT:
+                raise TrilabelError(f"labels format {version}, this trilabel reads {_FORMAT}; upgrade it")
+            csr = sp.csr_array((file["values"], file["columns"], file["row_ends"]), shape=tuple(shape))
+            csr.check_format(full_check=True)
+            classes = Names.from_stored(file["classes"], file["class_ends"])
+            ids = Names.from_stored(file["ids"], file["id_ends"])
+            return from_csr(csr, classes, ids)
+    except TrilabelError as error:
+        raise TrilabelError(f"{path}: {error}") from None
+    except Exception as error:  # zipfile, NumPy and SciPy raise a dozen kinds when bytes are damaged
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); make it again") from error

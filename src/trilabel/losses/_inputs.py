@@ -1,0 +1,84 @@
+"""What every loss does first and last: check its inputs, compute in float32, read unknown as absent, reduce.
+
+Nothing here waits for the device: no value of a tensor is read.
+"""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+
+Reduction = Literal["mean", "sum", "none"]
+
+# Far beyond any real logit, yet a sum of many million terms of this size is still finite in float32.
+_LARGEST_LOGIT = 1e30
+
+
+def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
+    """Check logits and labels (both B×C); return the labels +1/−1/0 in the dtype that the loss is computed in."""
+    shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
+    if logits.ndim != 2 or logits.shape != labels.shape:
+        raise TrilabelError(f"a loss needs logits and labels of one shape, images × classes, got {shapes}")
+    if logits.numel() == 0:
+        raise TrilabelError(f"a loss needs at least one image and one class, got {shapes}: skip empty batches")
+    if not logits.is_floating_point():
+        raise TrilabelError(f"logits must be floating point, got {logits.dtype}")
+    if labels.dtype == torch.bool or labels.is_complex():
+        raise TrilabelError(f"labels are {labels.dtype}, which has no −1: give +1 present, −1 absent, 0 unknown")
+    if logits.device != labels.device:
+        raise TrilabelError(f"logits are on {logits.device}, labels on {labels.device}: move the labels there")
+    return labels.detach().to(_wide(logits))
+
+
+def check_range(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a setting outside low … high, and NaN."""
+    if not low <= value <= high:
+        raise TrilabelError(f"{name} is {value!r}: give a number from {low:g} to {high:g}")
+
+
+def to_float32(logits: Tensor, largest: float = _LARGEST_LOGIT) -> Tensor:
+    """B×C in float32 (float64 stays), infinite logits made finite; NaN stays NaN, so that training can stop on it.
+
+    Always a new tensor. The gradient passes as if nothing were clamped: an infinite logit is pulled back, too.
+    """
+    return clamp_keeping_gradient(logits.to(_wide(logits)), -largest, largest)
+
+
+def _wide(logits: Tensor) -> torch.dtype:
+    return torch.float64 if logits.dtype == torch.float64 else torch.float32
+
+
+class _ClampKeepingGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, low: float, high: float) -> Tensor:
+        return values.clamp(low, high)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return gradient, None, None
+
+
+def clamp_keeping_gradient(values: Tensor, low: float, high: float) -> Tensor:
+    """`values.clamp(low, high)` whose gradient is 1 outside these bounds as well."""
+    if not (torch.is_grad_enabled() and values.requires_grad):
+        return values.clamp(low, high)
+    clamped: Tensor = _ClampKeepingGradient.apply(values, low, high)
+    return clamped
+
+
+def unknown_as_absent(labels: Tensor) -> Tensor:
+    """B×C in +1/−1/0 to B×C in +1/−1."""
+    return labels.clamp(min=0).mul_(2).sub_(1)
+
+
+def reduce(parts: Tensor, reduction: Reduction) -> Tensor:
+    """Mean over all B·C parts, their sum, or the parts themselves (B×C)."""
+    if reduction == "mean":
+        return parts.mean()
+    if reduction == "sum":
+        return parts.sum()
+    if reduction == "none":
+        return parts
+    raise TrilabelError(f"reduction is {reduction!r}: give 'mean', 'sum' or 'none'")

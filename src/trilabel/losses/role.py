@@ -1,0 +1,50 @@
+"""Regularised online label estimation: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from trilabel.losses._cross_entropy import signed_bce
+from trilabel.losses._inputs import check_inputs, check_range, to_float32
+
+
+def role(logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_positives: float) -> Tensor:
+    """Classifier f and estimate of every label g = σ(estimate_logits) learn from each other ("ROLE" of Cole 2021).
+
+    ½ [E(f) + E(g)] + ½ [CE(f, g) + CE(g, f)], where E is `expected_positive`, and CE(p, q) the mean over B·C of the
+    cross-entropy of p with target q, which is not differentiated. `logits` and `estimate_logits` are B×C, f =
+    σ(logits), `labels` B×C in +1 present, −1 absent, 0 unknown; known absent labels take no part.
+
+    >>> role(torch.tensor([[2.0, -1.0]]), torch.tensor([[1, 0]]), torch.tensor([[3.0, -0.5]]), expected_positives=1)
+    tensor(0.5421)
+    """
+    return _role(logits, check_inputs(logits, labels).clamp(min=0), estimate_logits, expected_positives)
+
+
+def role_gradients(
+    logits: Tensor, labels: Tensor, estimate_logits: Tensor, expected_positives: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(value, its gradient by `logits` B×C, its gradient by `estimate_logits` B×C), without a graph.
+
+    For a caller that updates the estimates itself. Unlike in `role`, known absent labels count as well, as present ones
+    do: −½ log(1−f) − ½ log(1−g), ÷ (B·C).
+    """
+    with torch.enable_grad():
+        x, y = logits.detach().requires_grad_(), estimate_logits.detach().requires_grad_()
+        value = _role(x, check_inputs(logits, labels), y, expected_positives)
+        by_logits, by_estimate = torch.autograd.grad(value, (x, y))
+    return value.detach(), by_logits, by_estimate
+
+
+def _role(logits: Tensor, signs: Tensor, estimate_logits: Tensor, expected_positives: float) -> Tensor:
+    check_inputs(estimate_logits, signs)
+    check_range("expected_positives", expected_positives, 0, logits.shape[1])
+    wide, estimate = to_float32(logits), to_float32(estimate_logits)
+    return (_half(wide, estimate, signs, expected_positives) + _half(estimate, wide, signs, expected_positives)) / 2
+
+
+def _half(learner: Tensor, teacher: Tensor, signs: Tensor, expected_positives: float) -> Tensor:
+    """E(learner) + CE(learner, teacher), of logits B×C."""
+    excess = torch.sigmoid(learner).mean() - expected_positives / learner.shape[1]
+    agreement = F.binary_cross_entropy_with_logits(learner, torch.sigmoid(teacher.detach()))
+    return signed_bce(learner, signs).mean() + excess.square() + agreement

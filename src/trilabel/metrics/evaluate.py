@@ -1,0 +1,52 @@
+"""All metrics of a classifier in one pass."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trilabel.metrics.average_precision import both_average_precisions
+from trilabel.metrics.counts import count
+from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
+from trilabel.metrics.means import mean
+from trilabel.metrics.threshold import exact_match_of, macro_f1_of, precision_recall_f1_of
+from trilabel.metrics.top_k import precision_recall_at_k_of
+
+
+def evaluate(
+    scores: Matrix, labels: LabelMatrix, threshold: float = 0.5, class_names: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Every metric of scores and labels (N×C) as plain numbers that json can write, None where one is undefined.
+
+    Keys: mAP, mAP_interpolated; CP CR CF1 OP OR OF1 at score >= threshold and, ending in _top3, of each image's 3
+    highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1, 3, 5 up to the
+    number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names, where given).
+
+    >>> result = evaluate(np.array([[0.9, 0.1], [0.4, 0.2]]), np.array([[1, -1], [1, 0]]))
+    >>> result["mAP"], result["known_share"], result["classes_without_ap"]
+    (1.0, 0.75, 1)
+    """
+    table, truth = check_inputs(scores, labels, class_names)
+    images, classes = table.shape
+    ap, interpolated = both_average_precisions(table, truth)
+    tops = [3, *(k for k in (1, 3, 5) if k <= classes)]
+    at_threshold, top3, *at_tops = count(table, truth, threshold, tops)
+    numbers = {"mAP": mean(ap), "mAP_interpolated": mean(interpolated)}
+    numbers |= precision_recall_f1_of(at_threshold)
+    numbers |= {f"{name}_top3": value for name, value in precision_recall_f1_of(top3).items()}
+    numbers |= {
+        "macro_F1": macro_f1_of(at_threshold),
+        "micro_F1": numbers["OF1"],
+        "exact_match": exact_match_of(at_threshold),
+    }
+    for k, at_top in zip(tops[1:], at_tops, strict=True):
+        numbers[f"precision_at_{k}"], numbers[f"recall_at_{k}"] = precision_recall_at_k_of(at_top)
+    numbers["known_share"] = at_threshold.by_class[3].sum() / table.numel() if table.numel() else float("nan")
+    result: dict[str, Any] = {name: _or_none(value) for name, value in numbers.items()}
+    result |= {"images": images, "classes": classes, "classes_without_ap": int(np.isnan(ap).sum())}
+    result["per_class_ap"] = [_or_none(value) for value in ap]
+    return result | ({"class_names": list(class_names)} if class_names is not None else {})
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,64 @@
+"""Metrics of decisions: precision, recall and F1, over classes and over all labels, and exact matches."""
+
+from trilabel.metrics.counts import Counts, count
+from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
+from trilabel.metrics.means import fraction, harmonic_mean, mean
+
+
+def precision_recall_f1(
+    scores: Matrix, labels: LabelMatrix, threshold: float = 0.5, top: int | None = None
+) -> dict[str, float]:
+    """CP CR CF1 (means over classes) and OP OR OF1 (all labels together) of scores and labels N×C.
+
+    Predicted present is a score >= threshold or, with `top`, each image's `top` highest-scored classes, known or not
+    (among equal scores the first classes). CF1 is the harmonic mean of CP and CR. Nothing predicted is precision 0.
+
+    >>> import numpy as np
+    >>> scores, labels = np.array([[0.9, 0.1], [0.4, 0.2], [0.7, 0.6]]), np.array([[1, -1], [1, 0], [-1, 1]])
+    >>> result = precision_recall_f1(scores, labels)
+    >>> {name: round(value, 2) for name, value in result.items()}
+    {'CP': 0.75, 'CR': 0.75, 'CF1': 0.75, 'OP': 0.67, 'OR': 0.67, 'OF1': 0.67}
+    """
+    table, truth = check_inputs(scores, labels)
+    counts = count(table, truth, threshold) if top is None else count(table, truth, tops=[top])
+    return precision_recall_f1_of(counts[0])
+
+
+def macro_f1(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+    """Mean over classes of each class's F1 at score >= threshold; scores and labels are N×C."""
+    return macro_f1_of(count(*check_inputs(scores, labels), threshold)[0])
+
+
+def micro_f1(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+    """F1 of all known labels together at score >= threshold, the same number as OF1; scores and labels are N×C."""
+    return precision_recall_f1(scores, labels, threshold)["OF1"]
+
+
+def exact_match(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+    """Share of images with every known label right at score >= threshold; scores and labels are N×C.
+
+    Images without a known label are left out.
+    """
+    return exact_match_of(count(*check_inputs(scores, labels), threshold)[0])
+
+
+def precision_recall_f1_of(counts: Counts) -> dict[str, float]:
+    """`precision_recall_f1` of what was counted."""
+    hits, predicted, present, _ = counts.by_class
+    judged = present > 0
+    cp, cr = mean(fraction(hits, predicted)[judged]), mean(fraction(hits, present)[judged])
+    total = present.sum()
+    op, or_ = (float(fraction(hits.sum(), n)) if total else float("nan") for n in (predicted.sum(), total))
+    return {"CP": cp, "CR": cr, "CF1": harmonic_mean(cp, cr), "OP": op, "OR": or_, "OF1": harmonic_mean(op, or_)}
+
+
+def macro_f1_of(counts: Counts) -> float:
+    """`macro_f1` of what was counted."""
+    hits, predicted, present, _ = counts.by_class
+    return mean(fraction(2 * hits, predicted + present)[present > 0])
+
+
+def exact_match_of(counts: Counts) -> float:
+    """`exact_match` of what was counted."""
+    hits, predicted, present, known = counts.by_image
+    return mean((predicted + present == 2 * hits)[known > 0])
