@@ -17,6 +17,7 @@ from collections.abc import Callable
 import torch
 
 from trilabel import losses
+from trilabel.config import Config
 from trilabel.models import create_model
 from trilabel.models.label_gnn import GnnSettings, LabelGnn
 from trilabel.recipes import fine_tune
@@ -31,7 +32,7 @@ DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 def network_step() -> Callable[[], None]:
     """A training step of the network alone."""
     layout = torch.channels_last if ON_GPU else torch.contiguous_format
-    model = create_model("resnet50", "gap", CLASSES, None, SIZE).to(DEVICE, memory_format=layout)
+    model = create_model(Config(backbone="resnet50"), CLASSES, SIZE).to(DEVICE, memory_format=layout)
     optimizer = create_optimizer(fine_tune(), [(list(model.parameters()), 1.0)], 1e-5)
     images = torch.randn(BATCH, 3, SIZE, SIZE, device=DEVICE).contiguous(memory_format=layout)
     labels = torch.randint(-1, 2, (BATCH, CLASSES), device=DEVICE, dtype=torch.int8)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from trilabel.config import Config
 from trilabel.labels import Labels
 from trilabel.methods import Batch, create_method
 from trilabel.models import create_model
@@ -31,7 +32,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "AN-LS": ("assume-negative", {"smoothing": 0.1}),
     "expected-positive": ("expected-positive", {"expected_positives": 1.5}),
     "role, table": ("role", {"expected_positives": 1.5}),
-    "role, factorised": ("role", {"expected_positives": 1.5, "estimator": "factorised"}),
+    "role, factorized": ("role", {"expected_positives": 1.5, "estimator": "factorized"}),
     "role, network": ("role", {"expected_positives": 1.5, "estimator": "network"}),
     "LL-R": ("large-loss", {}),
     "LL-Ct": ("large-loss", {"mode": "correct"}),
@@ -54,7 +55,7 @@ class Stepper:
         torch.manual_seed(0)
         self.device = device
         self.on_gpu = device.type == "cuda"
-        self.model: nn.Module = create_model("resnet50", "gap", CLASSES, None, SIZE).to(device)
+        self.model: nn.Module = create_model(Config(backbone="resnet50"), CLASSES, SIZE).to(device)
         if self.on_gpu:
             self.model = self.model.to(memory_format=torch.channels_last)
         self.method = create_method(method, settings, labels, features=2048).to(device)

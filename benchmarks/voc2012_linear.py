@@ -23,6 +23,7 @@ from torch import Tensor, nn
 import trilabel as tl
 from trilabel import metrics
 from trilabel.compare import Comparison, read_plan, runner
+from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource, decode
@@ -30,7 +31,7 @@ from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.log import track
 from trilabel.models import Backbone, Classifier, create_model
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
 from trilabel.training import loop as engine
 from trilabel.training.run_folder import Run, RunFolder
@@ -42,7 +43,9 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
     """N×2048, from the file or into it."""
     file = file.with_suffix(".npy")
     if not file.is_file():
-        model = create_model("resnet50-v1", "gap", 1, weights, SIZE).eval().to(memory_format=torch.channels_last)
+        model = (
+            create_model(Config(backbone="resnet50-v1"), 1, SIZE, weights).eval().to(memory_format=torch.channels_last)
+        )
         views, paths = Views(model.backbone.mean, model.backbone.std), dataset.paths or ()
         found = np.zeros((len(dataset), WIDTH), np.float32)
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
@@ -62,7 +65,7 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
 def on_features(features: Tensor) -> None:
     """Has the loop and the scoring take features for images, and a model that is a head alone."""
 
-    def model_of(config: Any, classes: int, *_: Any) -> Classifier:
+    def create(config: Any, classes: int, *_: Any) -> Classifier:
         if config.head != "gap" or config.graph != "none":
             raise TrilabelError("pooled features allow for --head gap and no graph alone")
         return Classifier(Backbone(nn.Identity(), WIDTH, SIZE, (0.0,) * 3, (1.0,) * 3), GapHead(WIDTH, classes))
@@ -79,13 +82,13 @@ def on_features(features: Tensor) -> None:
             rows = dataset.rows_of(split)
             return metrics.evaluate(self.head(features[torch.from_numpy(rows)]), dataset.labels[rows], threshold=0.0)
 
-    engine.model_of = model_of
+    engine.create_model = create
     engine.Training._open = open_rows  # type: ignore[method-assign]
     engine.Training._summaries = lambda self, images: images  # type: ignore[method-assign]
     runner.load = Scored  # type: ignore[assignment]
     import trilabel.training.run_folder
 
-    trilabel.training.run_folder.model_of = model_of
+    trilabel.training.run_folder.create_model = create
 
 
 class AsItIs:

@@ -32,7 +32,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def model(pictures):
     torch.manual_seed(0)
-    model = Model(create_model("tiny", "gap", len(CLASSES), image_size=SIZE), CLASSES, CPU)
+    model = Model(create_model(Config(), len(CLASSES), image_size=SIZE), CLASSES, CPU)
     with torch.no_grad():  # the scores of a random network lie close together: spread them
         logits = model.classifier(model.views.plain(torch.from_numpy(pictures).permute(0, 3, 1, 2))).logits
         head, spread = model.classifier.head.linear, logits.std(0)
@@ -343,7 +343,7 @@ def test_broken_files_are_left_out_of_the_scores(model, pictures, dense, tmp_pat
 
 
 def test_a_network_that_gives_no_numbers_is_not_taken_for_broken_files(pictures, dense):
-    classifier = create_model("tiny", "gap", 3, image_size=SIZE)
+    classifier = create_model(Config(), 3, image_size=SIZE)
     torch.nn.init.constant_(classifier.head.linear.bias, torch.nan)
     broken = Model(classifier, CLASSES, CPU)
     with pytest.raises(TrilabelError, match="is NaN"):
@@ -370,7 +370,7 @@ def large():
 def keen(large):
     """A model with maps large enough to peak at different places."""
     torch.manual_seed(0)
-    keen = Model(create_model("tiny", "gap", len(CLASSES), image_size=48), CLASSES, CPU)
+    keen = Model(create_model(Config(), len(CLASSES), image_size=48), CLASSES, CPU)
     peaks = maps_by_hand(keen, large).reshape(9, 3, -1).argmax(2)
     assert all(len(set(peaks[:, column])) > 4 for column in range(3)), "each class peaks here and there"
     assert (peaks[:, 0] != peaks[:, 1]).sum() > 4 and (peaks[:, 0] != peaks[:, 2]).sum() > 4
@@ -523,7 +523,7 @@ def test_maps_of_broken_files(model, pictures, folder, caplog):
 
 
 def test_maps_that_are_no_numbers_and_heads_that_have_none(pictures, dense, monkeypatch):
-    classifier = create_model("tiny", "gap", 3, image_size=SIZE)
+    classifier = create_model(Config(), 3, image_size=SIZE)
     torch.nn.init.constant_(classifier.head.linear.bias, torch.nan)
     broken = Model(classifier, CLASSES, CPU)
     with pytest.raises(TrilabelError, match=r"^0: its class maps are not finite"):

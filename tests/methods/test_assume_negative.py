@@ -10,7 +10,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 

@@ -8,7 +8,7 @@ from tests.support.linear_problem import linear_problem
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 
 def one_positive_problem(seed: int = 0) -> tuple[torch.Tensor, np.ndarray, Labels, Labels]:

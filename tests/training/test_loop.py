@@ -99,7 +99,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     config = replace(quick, stages="linear", epochs=2, optimizer="sgd", momentum=0.0, lr=0.5, val="none")
     run = train(small_scenes, config, tmp_path / "run")
     torch.manual_seed(config.seed)
-    model = create_model("tiny", "gap", small_scenes.labels.shape[1], image_size=32).eval()
+    model = create_model(Config(), small_scenes.labels.shape[1], image_size=32).eval()
     rows = small_scenes.rows_of("train")
     assert small_scenes.images is not None
     with torch.no_grad():

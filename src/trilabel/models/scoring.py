@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from trilabel.data.images import ImageBatch, ImageError, ImageSource, in_order
 from trilabel.log import progress
 from trilabel.metrics import Accumulator
-from trilabel.models import Output
+from trilabel.models.classifier import Output
 
 
 def score(
@@ -32,25 +32,25 @@ def score(
 ) -> tuple[Tensor, list[ImageError]]:
     """(N×C logits on the CPU, images that failed). A failed image has NaN logits.
 
-    With several processes each scores a share and `all_gather` brings them together; every image counts once.
-    `what` names the work in the progress bar; without it none is shown. `seen` is handed the positions and the whole
-    output of each batch, with class maps where `maps` are asked for: those of all images would not fit into memory.
+    With several processes each scores its part and `all_gather` collects them; every image counts exactly once.
+    `what` names the work in the progress bar; without it none is shown. `seen` is called with the positions and the
+    whole output of each batch, with class maps if `maps`: those of all images together would not fit into memory.
     """
     was_training = model.training
     model.eval()
     collected, failed = Accumulator(len(images), classes), list[ImageError]()
     mine = in_order(len(images), batch_size)[rank::world]
     with progress(what, sum(map(len, mine)), shown=bool(what)) as advance:
-        for drawn, output in outputs(model, images, prepare, mine, maps, skip_broken, context):
+        for batch, output in outputs(model, images, prepare, mine, maps, skip_broken, context):
             if output is not None:
-                collected.add(torch.from_numpy(drawn.positions), output.logits.float())
+                collected.add(torch.from_numpy(batch.positions), output.logits.float())
                 if seen is not None:
-                    seen(drawn.positions, output)
-            if drawn.failed:
-                failed += drawn.failed
-                positions = torch.tensor([position for position, _ in drawn.failed])
+                    seen(batch.positions, output)
+            if batch.failed:
+                failed += batch.failed
+                positions = torch.tensor([position for position, _ in batch.failed])
                 collected.add(positions, torch.full((len(positions), classes), torch.nan))
-            advance(len(drawn.positions) + len(drawn.failed))
+            advance(len(batch.positions) + len(batch.failed))
     if all_gather is not None and world > 1:
         collected.gather(all_gather)
     model.train(was_training)
@@ -68,10 +68,10 @@ def outputs(
     context: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[tuple[ImageBatch, Output | None]]:
     """Each batch of positions with what the model gives for it; None where no image of it could be read."""
-    for drawn in images.batches(batches, skip_broken):
+    for batch in images.batches(batches, skip_broken):
         output = None
-        if len(drawn.positions):
+        if len(batch.positions):
             with context():
-                prepared = prepare(drawn.images)
+                prepared = prepare(batch.images)
                 output = model(prepared, maps=True) if maps else model(prepared)
-        yield drawn, output
+        yield batch, output

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trilabel.data.dataset import Dataset
 from trilabel.files import write_csv
 from trilabel.inference.predictor import picture
-from trilabel.methods.imcl.omp import Neighbours
+from trilabel.methods.imcl.omp import Neighbors
 from trilabel.report.class_maps import shortened
 
 MOST_IMAGES = 2000  # compared with each other: time grows with the square
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     similar: Sequence[Similar]
 
 
-def pairs(neighbours: Neighbours) -> Iterator[tuple[int, int, float, float]]:
+def pairs(neighbours: Neighbors) -> Iterator[tuple[int, int, float, float]]:
     """(image, one that it is made of, weight by labels, weight by features), where one of the weights is not 0."""
     by_labels, by_features = (part.tolist() for part in neighbours.coefficients)
     for image, slots in enumerate(zip(neighbours.index.tolist(), by_labels, by_features, strict=True)):

@@ -36,7 +36,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import is_shown, log, progress, shown, truncate_list
 from trilabel.methods import Batch, Method, choose_method, create_method
-from trilabel.models import FeatureClassifier, model_of
+from trilabel.models import FeatureClassifier, create_model
 from trilabel.models.cuda_graphs import capture, release
 from trilabel.models.scoring import score
 from trilabel.recipes import resolve
@@ -172,7 +172,7 @@ def _work(
 class Task(nn.Module):
     """Model and method as one module, so that several processes share the gradients of both."""
 
-    def __init__(self, model: nn.Module, method: Method) -> None:
+    def __init__(self, model: nn.Module, method: Method[Any]) -> None:
         super().__init__()
         self.model = model
         self.method = method
@@ -205,7 +205,7 @@ class Training:
             )
         # A run that goes on has its weights, and what its head read off labels and files, in the checkpoint.
         weights, read_off = (None, None) if goes_on else (config.weights, dataset.labels[train_rows])
-        self.model = model_of(config, len(dataset.classes), config.image_size, weights, read_off)
+        self.model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
         self.images, train_rows = self._open(dataset, train_rows)
         self.val_images, val_rows = self._open(dataset, val_rows)
         self.labels, self.val_labels = dataset.labels[train_rows], dataset.labels[val_rows]
@@ -225,7 +225,7 @@ class Training:
         if config.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
         fabric.to_device(self.model)
-        self.method: Method = fabric.to_device(method)
+        self.method: Method[Any] = fabric.to_device(method)
         if config.compile:
             self.model.compile()
         self.relabelling: Relabelling | None = None
