@@ -49,7 +49,7 @@ def run_cell(
     from trilabel.labels import simulate
     from trilabel.log import quiet
     from trilabel.recipes import small
-    from trilabel.training.loop import train
+    from trilabel.training.api import train
 
     torch.set_num_threads(1)
     full = scenes(train=train_images, seed=seed)

@@ -102,7 +102,7 @@ def test_nothing_is_there_twice():
         (79.22, ("durand2019", "table 1", "coco2014", "all", "durand2019-bce", "mAP")),
         (71.60, ("durand2019", "table 1", "coco2014", "noisy-plus", "durand2019-bce", "mAP")),
         (-1.49, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-two-steps", "mAP_gain")),
-        (79.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-positive", "present_right")),
+        (79.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-positive", "positives_right")),
         (61.15, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-relabel", "true_positive_rate")),
         (12.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019", "exact_match_gain")),
         (94.79, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "", "used_share", UNSURE)),

@@ -103,7 +103,7 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
 def read_source(source: Mapping[str, Any], config: Config) -> "Dataset":
     """The data set of a run, with the training labels hidden that the run hides."""
     from trilabel.labels import simulate
-    from trilabel.training.stages import split_for_training
+    from trilabel.training.splits import split_for_training
 
     options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
     dataset = read_data(source["data"], options)

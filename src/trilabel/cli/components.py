@@ -53,7 +53,7 @@ class Parts:
 
     def __call__(self) -> None:
         from trilabel.models import GRAPHS, HEADS
-        from trilabel.training.relabelling import STRATEGIES, RelabelSettings
+        from trilabel.training.strategies import STRATEGIES, RelabelSettings
 
         parts: list[tuple[str, str, str, dict[str, Any], dict[str, str]]] = [
             (part, name, kind.description, {f.name: f.default for f in fields(kind.Settings)}, choices(kind.Settings))

@@ -19,7 +19,7 @@ from trilabel.log import log, quiet
 from trilabel.methods import check_method
 from trilabel.recipes import small
 from trilabel.report import plots
-from trilabel.training.loop import train
+from trilabel.training.api import train
 
 # What is hidden, and the seed of that for demo seed 0 (single positives: as published).
 SETTINGS = {

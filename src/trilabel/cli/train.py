@@ -92,7 +92,7 @@ class Train(Config, Source):
     relabel_settings: tyro.conf.Suppress[Mapping[str, Any]] = field(default_factory=dict)
 
     def __call__(self) -> None:
-        from trilabel.training.loop import train
+        from trilabel.training.api import train
         from trilabel.training.run_folder import RunFolder
 
         if bool(self.data) == (self.resume is not None):
@@ -143,7 +143,7 @@ class Train(Config, Source):
 
     def _resumed(self, began: Config) -> Config:
         """The settings to go on with; what may not change, or means nothing on the way, is refused."""
-        from trilabel.training.loop import MAY_CHANGE
+        from trilabel.training.resume import MAY_CHANGE
 
         settings = {f.name for f in fields(Config)}
         changed = [name for name in settings if getattr(self, name) != getattr(began, name)]

@@ -10,8 +10,8 @@ from trilabel.labels import simulate
 from trilabel.methods import METHODS
 from trilabel.models import check_graph, check_head
 from trilabel.settings import settings_of
-from trilabel.training.relabelling import check_relabel
-from trilabel.training.stages import split_for_training
+from trilabel.training.splits import split_for_training
+from trilabel.training.strategies import check_relabel
 
 _NEVER_SEARCHED = ("seed", "val", "train_split", "select")
 

@@ -31,9 +31,9 @@ from trilabel.labels import Labels, simulate
 from trilabel.log import log, quiet
 from trilabel.report import comparison
 from trilabel.report.comparison import Cell, Place
-from trilabel.training.loop import train
+from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
-from trilabel.training.stages import split_for_training
+from trilabel.training.splits import split_for_training
 
 METRICS = ("mAP", "CF1", "OF1")
 _POINTING = ("pointing_game", "pointing_game_by_class")

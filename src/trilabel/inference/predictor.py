@@ -397,4 +397,4 @@ def load(run: str | Path | Run, device: str = "auto") -> Model:
     """The model of a run's best epoch."""
     classifier, about = RunFolder(run.folder if isinstance(run, Run) else Path(run)).classifier()
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    return Model(classifier, about["classes"], torch.device(name), about["config"])
+    return Model(classifier, about.classes, torch.device(name), about.config)
