@@ -73,7 +73,7 @@ def test_recipes_have_the_published_settings():
         assert {name: config[name] for name in settings} == settings, recipe
     assert relabel_epochs(RECIPES["durand2019"]().epochs) == (10, 15)
     defaults = METHODS["imcl"].Settings()
-    assert (defaults.label_weight, defaults.feature_weight, defaults.neighbours) == (1.0, 0.5, 5)
+    assert (defaults.label_weight, defaults.feature_weight, defaults.neighbors) == (1.0, 0.5, 5)
     assert defaults.label_neighbors == 50 and defaults.graph == "co-occurrence"
     known = METHODS["known-only"].Settings()
     assert (known.gamma, known.at, known.value) == (1, 0.1, 5)

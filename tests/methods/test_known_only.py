@@ -96,7 +96,7 @@ def test_settings_and_names_that_do_not_exist_are_refused():
         create_method("guess", {}, LABELS)
 
 
-def test_the_method_chosen_for_someone_who_named_none():
+def test_the_method_that_is_chosen_where_none_is_named():
     assert choose_method(LABELS) == ("known-only", {})
     assert choose_method(Labels.from_signed([[1, 0]])) == ("assume-negative", {"weight": None})
 

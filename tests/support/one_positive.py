@@ -1,4 +1,4 @@
-"""The linear problem with one present named an image, and a loop over batches for methods that remember images."""
+"""The linear problem with one known positive per image, and a loop over batches for methods that remember images."""
 
 import numpy as np
 import torch
@@ -40,17 +40,17 @@ def train(
     """Trains as the loop does: Adam over model and method, in batches."""
     groups = [(list(model.parameters()), 1.0), *method.parameter_groups()]
     optimizer = torch.optim.Adam([{"params": own, "lr": lr * scale} for own, scale in groups])
-    begun = 0
+    started = 0
     for epoch, rows in batches(len(features), epochs):
-        if epoch > begun:
+        if epoch > started:
             method.start_epoch(epoch)
-            begun = epoch
+            started = epoch
         optimizer.zero_grad()
         method.step(model, Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, lr))["loss"].backward()
         optimizer.step()
 
 
 def found(model: nn.Module, features: torch.Tensor, truth: np.ndarray, labels: Labels) -> tuple[float, float]:
-    """(share of the hidden positives that are called present, share of unnamed labels that are called right)."""
-    called, unnamed = model(features).logits.detach().numpy() > 0, labels.to_signed() == 0
-    return float(called[(truth > 0) & unnamed].mean()), float((called == (truth > 0))[unnamed].mean())
+    """(share of the hidden positives that are called present, share of unknown labels that are called right)."""
+    called, unknown = model(features).logits.detach().numpy() > 0, labels.to_signed() == 0
+    return float(called[(truth > 0) & unknown].mean()), float((called == (truth > 0))[unknown].mean())

@@ -1,4 +1,4 @@
-"""Several processes played by threads: what each gives to `all_reduce` meets what the others give."""
+"""Several processes simulated by threads, with an `all_reduce` between them."""
 
 import threading
 from collections.abc import Callable
@@ -11,18 +11,27 @@ from trilabel.methods import AllReduce
 
 
 def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]:
-    """work(rank, all_reduce) of all ranks at once; their answers by rank."""
-    meeting, given = threading.Barrier(count, timeout=10), [torch.zeros(0)] * count
+    """work(rank, all_reduce) of all ranks at once; their results by rank."""
+    # The limit is never reached unless ranks call all_reduce a different number of times, which would wait forever.
+    barrier, given = threading.Barrier(count, timeout=600), [torch.zeros(0)] * count
 
     def run(rank: int) -> Any:
         def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
             given[rank] = tensor.clone()
-            meeting.wait()
+            barrier.wait()
             together = torch.stack(given)
-            meeting.wait()
+            barrier.wait()
             return together.sum(0) if how == "sum" else together.amax(0)
 
-        return work(rank, all_reduce)
+        try:
+            return work(rank, all_reduce)
+        except BaseException:
+            barrier.abort()  # or the others would wait for it
+            raise
 
     with ThreadPoolExecutor(count) as threads:
-        return list(threads.map(run, range(count)))
+        futures = [threads.submit(run, rank) for rank in range(count)]
+        errors = [error for future in futures if (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError)):
+        raise error
+    return [future.result() for future in futures]

@@ -28,7 +28,7 @@ class AssumeNegative(PureLoss[AssumeNegativeSettings]):
 
     Settings = AssumeNegativeSettings
     description = "unknown counts as absent; negatives may weigh less (WAN) or targets be smoothed (AN-LS)"
-    suits = "positives known, negatives rare or never named"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:

@@ -27,7 +27,7 @@ class ExpectedPositive(Method[ExpectedPositiveSettings]):
 
     Settings = ExpectedPositiveSettings
     description = "BCE of known labels; unknown ones must only add up to the expected number of positives (EPR)"
-    suits = "positives known, negatives rare or never named; positives per image known or estimable"
+    suits = "positives known, few negatives or none; positives per image known or estimable"
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class LargeLoss(Method[LargeLossSettings]):
 
     Settings = LargeLossSettings
     description = "unknown counts as absent, but those with the largest loss are left out, or scored as present"
-    suits = "positives known, negatives rare or never named"
+    suits = "positives known, few negatives or none"
     cost = "as plain BCE; correct-for-good keeps one bit per label"
     weak: Tensor | None  # N×⌈C/8⌉, one bit per label: those scored as present for good
 

@@ -30,7 +30,7 @@ class Hill(PureLoss[HillSettings]):
 
     Settings = HillSettings
     description = "unknown counts as absent, but costs little where the model is sure that it is present (Hill)"
-    suits = "positives known, negatives rare or never named"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: HillSettings, labels: Labels) -> None:
@@ -63,7 +63,7 @@ class Splc(Method[SplcSettings]):
 
     Settings = SplcSettings
     description = "unknown counts as absent until the model itself calls it present (SPLC)"
-    suits = "positives known, negatives rare or never named"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: SplcSettings, labels: Labels) -> None:

@@ -44,7 +44,7 @@ class Role(Method[RoleSettings]):
 
     Settings = RoleSettings
     description = "estimates every unknown label while it learns, holding the expected number of positives (ROLE)"
-    suits = "positives known, negatives rare or never named; positives per image known or estimable"
+    suits = "positives known, few negatives or none; positives per image known or estimable"
     cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorized)"
 
     def __init__(
