@@ -17,6 +17,7 @@ from collections.abc import Callable
 import torch
 
 from trilabel import losses
+from trilabel.config import Config
 from trilabel.models import create_model
 from trilabel.models.label_gnn import GnnSettings, LabelGnn
 from trilabel.recipes import fine_tune
@@ -31,7 +32,7 @@ DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 def network_step() -> Callable[[], None]:
     """A training step of the network alone."""
     layout = torch.channels_last if ON_GPU else torch.contiguous_format
-    model = create_model("resnet50", "gap", CLASSES, None, SIZE).to(DEVICE, memory_format=layout)
+    model = create_model(Config(backbone="resnet50"), CLASSES, SIZE).to(DEVICE, memory_format=layout)
     optimizer = create_optimizer(fine_tune(), [(list(model.parameters()), 1.0)], 1e-5)
     images = torch.randn(BATCH, 3, SIZE, SIZE, device=DEVICE).contiguous(memory_format=layout)
     labels = torch.randint(-1, 2, (BATCH, CLASSES), device=DEVICE, dtype=torch.int8)
@@ -50,12 +51,12 @@ def graph_step(classes: int, hidden: int | None = None) -> Callable[[], None]:
     """The graph's part of a step, on logits of the type that the network gives."""
     graph = LabelGnn(classes, GnnSettings(hidden)).to(DEVICE)
     logits = torch.randn(BATCH, classes, device=DEVICE, dtype=torch.bfloat16 if ON_GPU else None).requires_grad_()
-    slope = torch.randn(BATCH, classes, device=DEVICE)
+    gradient = torch.randn(BATCH, classes, device=DEVICE)
 
     def step() -> None:
         with torch.autocast("cuda", torch.bfloat16, enabled=ON_GPU):
             changed = graph(logits)
-        changed.backward(slope)
+        changed.backward(gradient)
         graph.zero_grad()
         logits.grad = None
 
@@ -64,27 +65,27 @@ def graph_step(classes: int, hidden: int | None = None) -> Callable[[], None]:
 
 def seconds(step: Callable[[], None], steps: int) -> float:
     """Seconds a step."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for _ in range(steps):
         step()
     if ON_GPU:
         torch.cuda.synchronize()
-    return (time.perf_counter() - begun) / steps
+    return (time.perf_counter() - started) / steps
 
 
 def busy(step: Callable[[], None]) -> float:
     """Seconds that a GPU works on a step: all of it is launched while the GPU is held up, so it never waits after."""
-    taken = []
+    times = []
     for _ in range(9):
-        begun, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        started, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda.synchronize()
         torch.cuda._sleep(200_000_000)  # a tenth of a second
-        begun.record()
+        started.record()
         step()
         ended.record()
         ended.synchronize()
-        taken.append(begun.elapsed_time(ended) / 1e3)
-    return statistics.median(taken)
+        times.append(started.elapsed_time(ended) / 1e3)
+    return statistics.median(times)
 
 
 def main() -> int:
@@ -94,7 +95,7 @@ def main() -> int:
     for step in (graph, network):
         seconds(step, steps)  # warms up
     pairs = [(seconds(graph, steps), seconds(network, steps)) for _ in range(rounds)]
-    of_graph, of_network = (1e3 * statistics.median(taken) for taken in zip(*pairs, strict=True))
+    of_graph, of_network = (1e3 * statistics.median(times) for times in zip(*pairs, strict=True))
     share = statistics.median(own / other for own, other in pairs)
     print(f"batch {BATCH}, {DEVICE.type}, {rounds} blocks of {steps} steps each")
     print(f"{f'ResNet-50, {SIZE} px':32} {of_network:9.2f} ms")
@@ -108,9 +109,9 @@ def main() -> int:
         seconds(step, 1)
         if ON_GPU:
             torch.cuda.reset_peak_memory_stats()
-        taken = 1e3 * statistics.median(seconds(step, steps) for _ in range(rounds))
+        milliseconds = 1e3 * statistics.median(seconds(step, steps) for _ in range(rounds))
         memory = f" {(torch.cuda.max_memory_allocated() - before) / 1e9:6.2f} GB" if ON_GPU else ""
-        print(f"{f'graph of {classes:,} classes, hidden={hidden or classes}':32} {taken:9.2f} ms{memory}")
+        print(f"{f'graph of {classes:,} classes, hidden={hidden or classes}':32} {milliseconds:9.2f} ms{memory}")
     missed = share > ALLOWED
     print(f"{'MISSED' if missed else 'met'}: the graph takes {share:.2%} of a training step (at most {ALLOWED:.0%})")
     return int(missed)

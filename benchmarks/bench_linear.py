@@ -23,7 +23,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource
 from trilabel.labels import Labels, simulate
 from trilabel.log import quiet
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 from trilabel.training.loop import Training, prepare_torch
 from trilabel.training.run_folder import RunFolder
 

@@ -1,11 +1,11 @@
-"""Memory and time of ROLE's label estimates: the table against dense Adam, and what stands in for a table too large.
+"""Memory and time of ROLE's label estimates: the table against dense Adam, and the estimators for larger data.
 
     python benchmarks/bench_role.py
 
 A step is the method's part of one: estimates, loss, backward and their update, on given logits and features, batch
 288, CPU with one thread; memory is the peak of a process that does nothing else, labels and libraries included. The
 table of 200,000 images × 600 classes is compared with Adam over the whole table, as the paper's code has it. The
-others are measured for 9 million images × 5,000 classes with one present named an image. Exit 1 when the table takes
+others are measured for 9 million images × 5,000 classes with one known positive per image. Exit 1 when the table takes
 more than a tenth of the time of dense Adam, or one of the others more than 8 GB.
 """
 
@@ -31,7 +31,7 @@ from trilabel.models import Output
 BATCH, FEATURES, WARM_UP, STEPS = 288, 2_048, 3, 15
 SMALL, LARGE = (200_000, 600), (9_000_000, 5_000)
 MOST_TIME, MOST_GB = 0.1, 8.0
-MEASURED = {"dense Adam": SMALL, "table": SMALL, "factorised": LARGE, "network": LARGE}
+MEASURED = {"dense Adam": SMALL, "table": SMALL, "factorized": LARGE, "network": LARGE}
 
 
 class Given(nn.Module):
@@ -68,7 +68,7 @@ def ours(estimator: str, labels: Labels) -> Callable[[Batch], None]:
     settings = {"expected_positives": 1.5, "estimator": estimator}
     method, model = create_method("role", settings, labels, features=FEATURES), Given(labels.shape[1])
     for buffer in method.buffers():
-        buffer.add_(0)  # memory is only taken when first written, which a few steps would not do for all of it
+        buffer.add_(0)  # memory is only allocated when first written, and a few steps write little of it
     own = [{"params": parameters, "lr": 1e-3 * scale} for parameters, scale in method.parameter_groups()]
     adam = torch.optim.Adam(own) if own else None
 
@@ -124,7 +124,7 @@ def main() -> int:
     images, classes = LARGE
     print(f"{'table':12} {f'{images:,} × {classes:,}':>20} {'—':>10} {12 * images * classes / 1e9:>7.0f} GB (computed)")
     ratio = results["table"]["seconds"] / results["dense Adam"]["seconds"]
-    most = max(results[name]["bytes"] for name in ("factorised", "network")) / 1e9
+    most = max(results[name]["bytes"] for name in ("factorized", "network")) / 1e9
     missed = ratio > MOST_TIME or most > MOST_GB
     print(
         f"{'missed' if missed else 'met'}: a table step is {ratio:.3f} of dense Adam's (at most {MOST_TIME}), the "

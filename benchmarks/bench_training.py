@@ -62,7 +62,9 @@ def seconds(work: Callable[[], None], times: int) -> float:
 def bare(size: int, batch: int, steps: int) -> dict[str, float]:
     """Images a second of forward, backward and step, launched and as one graph."""
     torch.backends.cudnn.benchmark = True
-    model = create_model("resnet50", "gap", CLASSES, None, size).cuda().to(memory_format=torch.channels_last).train()
+    model = (
+        create_model(Config(backbone="resnet50"), CLASSES, size).cuda().to(memory_format=torch.channels_last).train()
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, fused=True, capturable=True)
     images = torch.randn(batch, 3, size, size, device="cuda").contiguous(memory_format=torch.channels_last)
     targets = (torch.rand(batch, CLASSES, device="cuda") < 0.1).float()
@@ -130,7 +132,7 @@ class Files(Dataset[tuple[Tensor, Tensor]]):
 def plain(paths: list[str], labels: Tensor, size: int) -> float:
     """Images a second of the second epoch."""
     torch.backends.cudnn.benchmark = False
-    model = create_model("resnet50", "gap", CLASSES, None, size).cuda().train()
+    model = create_model(Config(backbone="resnet50"), CLASSES, size).cuda().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
     loader = DataLoader(Files(paths, labels, size), batch_size=16, shuffle=True, num_workers=WORKERS, drop_last=True)
     for _ in range(2):

@@ -32,7 +32,7 @@ from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.log import track
 from trilabel.models import Backbone, Classifier, create_model
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
 from trilabel.report.comparison import run_and_report
 from trilabel.training import loop as engine

@@ -46,17 +46,17 @@ PUBLISHED = {
     "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {}},
     "durand2019-two-steps": {"graph": "gnn", "relabel": "all", "relabel_settings": {"epochs": [10]}},
     "huynh2020-openimages-imcl": {
-        "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5},
+        "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbors": 5},
         "optimizer": "rmsprop", "lr": 0.001, "batch_size": 32, "epochs": 1, "stages": "fine-tune", "keep_head": True,
     },
     "huynh2020-openimages-imcl-linear": {"stages": "linear"},
     "huynh2020-cub-imcl": {
-        "settings": {"label_weight": 2.0, "feature_weight": 0.5, "neighbours": 5, "graph": "identity"},
+        "settings": {"label_weight": 2.0, "feature_weight": 0.5, "neighbors": 5, "graph": "identity"},
         "lr": 0.01, "batch_size": 32, "epochs": 3,
     },
     "huynh2020-coco-imcl": {
         "backbone": "vgg16", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 2, "lr_step_factor": 0.1, "epochs": 4,
-        "settings": {"label_weight": 0.5, "feature_weight": 0.5, "neighbours": 3, "memory": 10_000},
+        "settings": {"label_weight": 0.5, "feature_weight": 0.5, "neighbors": 3, "memory": 10_000},
     },
     "wang2023": {
         "method": "self-training", "head": "saliency", "head_settings": {}, "settings": {"threshold": 0.6},
@@ -73,8 +73,8 @@ def test_recipes_have_the_published_settings():
         assert {name: config[name] for name in settings} == settings, recipe
     assert relabel_epochs(RECIPES["durand2019"]().epochs) == (10, 15)
     defaults = METHODS["imcl"].Settings()
-    assert (defaults.label_weight, defaults.feature_weight, defaults.neighbours) == (1.0, 0.5, 5)
-    assert defaults.label_neighbours == 50 and defaults.graph == "co-occurrence"
+    assert (defaults.label_weight, defaults.feature_weight, defaults.neighbors) == (1.0, 0.5, 5)
+    assert defaults.label_neighbors == 50 and defaults.graph == "co-occurrence"
     known = METHODS["known-only"].Settings()
     assert (known.gamma, known.at, known.value) == (1, 0.1, 5)
     assert vars(HEADS["weldon"].Settings()) == {"top": 0.1, "bottom": 0.1}

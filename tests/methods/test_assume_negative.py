@@ -1,4 +1,4 @@
-"""assume-negative is AN, WAN or AN-LS by its settings, and finds positives that nobody named."""
+"""assume-negative is AN, WAN or AN-LS by its settings, and finds hidden positives."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 
@@ -81,9 +81,9 @@ def test_hidden_positives_rank_above_true_negatives(settings):
     some = np.flatnonzero((truth > 0).any(1))
     features, truth = features[some], truth[some]
     draw = np.random.default_rng(5)
-    named = np.array([draw.choice(np.flatnonzero(row > 0)) for row in truth])
+    chosen = np.array([draw.choice(np.flatnonzero(row > 0)) for row in truth])
     dense = np.zeros_like(truth)
-    dense[np.arange(len(truth)), named] = 1
+    dense[np.arange(len(truth)), chosen] = 1
     labels = Labels.from_signed(dense)
     model = learned(create_method("assume-negative", settings, labels), features, labels)
     scores = model(features).logits.detach().numpy()

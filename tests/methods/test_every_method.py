@@ -1,5 +1,6 @@
-"""What holds for every method in METHODS and each choice among its settings; a new one need only be there."""
+"""What holds for every method in METHODS and each choice among its settings; a new method is tested by being listed."""
 
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -26,29 +27,37 @@ SITUATIONS = {
 }
 
 
-def choices():
-    """(name, settings) of every method as it stands, and with each value of each setting that has a list of them."""
-    for name, method in METHODS.items():
-        yield name, {}
-        for setting, kind in get_type_hints(method.Settings).items():
-            if get_origin(kind) is Literal:
-                default = getattr(method.Settings(), setting)
-                yield from ((name, {setting: value}) for value in get_args(kind) if value != default)
+def choices_of(name):
+    """The settings of a method by default, and with each value of each setting that has a list of them."""
+    kind = METHODS[name].Settings
+    yield {}
+    for setting, hint in get_type_hints(kind).items():
+        if get_origin(hint) is Literal:
+            yield from ({setting: value} for value in get_args(hint) if value != getattr(kind(), setting))
 
 
-CHOICES = [pytest.param(*choice, id="-".join((choice[0], *choice[1].values()))) for choice in choices()]
-every = pytest.mark.parametrize(("name", "settings"), CHOICES)
+@contextmanager
+def case(*what):
+    """Names the case in the report of what fails inside."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the case {what}")
+        raise
+
+
+every = pytest.mark.parametrize("name", METHODS)
 
 
 def batch_of(name, labels, epoch=1, warm_up=False, rows=None):
     rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
-    shape = (2, 2) if name == "self-training" else ()
+    shape = () if METHODS[name].heads else (2, 2)
     images = torch.randn(len(rows), FEATURES, *shape, generator=torch.Generator().manual_seed(0))
     return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, warm_up)
 
 
 def method_for(name, settings, labels):
-    """The method, or None where it says in one line what to do instead."""
+    """The method, or None where it refuses the labels and says in one line what to use instead."""
     torch.manual_seed(0)
     try:
         return create_method(name, settings, labels, FEATURES)
@@ -58,9 +67,9 @@ def method_for(name, settings, labels):
 
 
 def model_for(name, labels):
-    """A head that goes with the method."""
+    """A model with a head that the method works with."""
     torch.manual_seed(0)
-    head, *_ = METHODS[name].heads or ("saliency" if name == "self-training" else "gap",)  # it may ask for class maps
+    head, *_ = METHODS[name].heads or ("saliency",)  # a method for any head may use class maps
     return FeatureClassifier(HEADS[head](FEATURES, labels.shape[1], None, labels))
 
 
@@ -76,24 +85,32 @@ def start(method, moment):
         method.start_epoch(1)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_it_says_what_it_is(name):
+@every
+def test_it_describes_itself(name):
     method = METHODS[name]
-    for text in (method.summary, method.suits, method.cost):
+    for text in (method.description, method.suits, method.cost):
         assert text and "\n" not in text and not text.endswith(".") and len(text) < 120
     assert method.views in (1, 2) and method.__doc__
-    assert len({each.summary for each in METHODS.values()}) == len(METHODS)
+    assert [each.description for each in METHODS.values()].count(method.description) == 1
+    assert all(head in HEADS for head in method.heads)
 
 
 @every
 @pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("half", [False, True], ids=["32", "bf16"])
-def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situation, half):
+def test_a_step_gives_a_finite_loss_and_finite_gradients(name, situation):
     labels = Labels.from_signed(np.array(SITUATIONS[situation], np.int8))
-    method = method_for(name, settings, labels)
-    if method is None:
-        assert situation == "positives only"
-        return
+    for settings in choices_of(name):
+        for half in (False, True):
+            with case(settings, "bf16" if half else "float32"):
+                method = method_for(name, settings, labels)
+                if method is None:
+                    assert situation == "positives only"
+                    continue
+                check_steps(method, name, labels, half, all_used=situation == "mixed")
+
+
+def check_steps(method, name, labels, half, all_used):
+    """Every kind of step: types, shapes and finite values; with `all_used` every parameter gets a gradient."""
     model = model_for(name, labels)
     for moment in moments(method):
         start(method, moment)
@@ -110,107 +127,125 @@ def test_a_step_gives_a_finite_loss_and_finite_gradients(name, settings, situati
         parts["loss"].backward()
         gradients = [parameter.grad for parameter in (*model.parameters(), *method.parameters())]
         assert all(torch.isfinite(gradient).all() for gradient in gradients if gradient is not None)
-        if situation == "mixed":
+        if all_used:
             assert all(gradient is not None for gradient in gradients) and gradients[0].abs().max() > 0
     assert all(torch.isfinite(value).all() for value in method.state_dict().values() if value.is_floating_point())
 
 
 @every
-def test_a_batch_of_all_unknown_does_no_harm(name, settings):
+def test_a_batch_of_all_unknown_does_no_harm(name):
     labels = Labels.from_signed(np.array([*MIXED, [0] * 4, [0] * 4], np.int8))
-    method, model = method_for(name, settings, labels), model_for(name, labels)
-    for moment in moments(method):
-        parts = method.step(model, batch_of(name, labels, rows=[4, 3], **moment))
-        assert torch.isfinite(parts["loss"])
-        model.zero_grad()
-        if parts["loss"].requires_grad:
-            parts["loss"].backward()
-        assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+    for settings in choices_of(name):
+        with case(settings):
+            method, model = method_for(name, settings, labels), model_for(name, labels)
+            for moment in moments(method):
+                parts = method.step(model, batch_of(name, labels, rows=[4, 3], **moment))
+                assert torch.isfinite(parts["loss"])
+                model.zero_grad()
+                if parts["loss"].requires_grad:
+                    parts["loss"].backward()
+                assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 
 @every
-def test_a_step_leaves_the_labels_as_they_are(name, settings):
+def test_a_step_leaves_its_batch_and_the_labels_as_they_are(name):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels), model_for(name, labels)
-    for moment in moments(method):
-        batch = batch_of(name, labels, **moment)
-        before = [None if part is None else part.clone() for part in batch[:4]]
-        method.step(model, batch)
-        assert all(two is None or torch.equal(one, two) for one, two in zip(batch[:4], before, strict=True))
-        assert np.array_equal(labels.to_signed(), MIXED)
+    for settings in choices_of(name):
+        with case(settings):
+            method, model = method_for(name, settings, labels), model_for(name, labels)
+            for moment in moments(method):
+                batch = batch_of(name, labels, **moment)
+                before = [None if part is None else part.clone() for part in batch[:4]]
+                method.step(model, batch)
+                assert all(two is None or torch.equal(one, two) for one, two in zip(batch[:4], before, strict=True))
+                assert np.array_equal(labels.to_signed(), MIXED)
 
 
 @every
-def test_known_labels_are_scored_as_what_they_are(name, settings):
+def test_known_labels_are_scored_as_what_they_are(name):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels), model_for(name, labels)
-    for moment in moments(method):
-        batch = batch_of(name, labels, **moment)
-        taken = method.step(model, batch).get("targets")
-        if taken is not None:
-            assert torch.equal(taken[batch.labels != 0], batch.labels[batch.labels != 0])
-    weak = method.weak_labels()
-    assert weak is None or not weak.toarray()[np.array(MIXED) != 0].any()
+    for settings in choices_of(name):
+        with case(settings):
+            method, model = method_for(name, settings, labels), model_for(name, labels)
+            for moment in moments(method):
+                batch = batch_of(name, labels, **moment)
+                targets = method.step(model, batch).get("targets")
+                if targets is not None:
+                    assert torch.equal(targets[batch.labels != 0], batch.labels[batch.labels != 0])
+            weak = method.weak_labels()
+            assert weak is None or not weak.toarray()[np.array(MIXED) != 0].any()
 
 
 @every
-def test_nothing_looks_at_a_value(name, settings):
-    """On the meta device there are no values: whoever asks for one, and so would wait for a real device, fails."""
+def test_no_value_is_read(name):
+    """On the meta device there are no values: code that reads one, and so would wait for a real device, fails."""
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    method, model = method_for(name, settings, labels).to("meta"), model_for(name, labels).to("meta")
-    for moment in moments(method):
-        start(method, moment)
-        batch = batch_of(name, labels, **moment)
-        batch = batch._replace(**{part: getattr(batch, part).to("meta") for part in ("images", "labels", "rows")})
-        parts = method.step(model, batch)
-        parts["loss"].backward()
-        assert all(part.device.type == "meta" for part in parts.values())
+    for settings in choices_of(name):
+        with case(settings):
+            method, model = method_for(name, settings, labels).to("meta"), model_for(name, labels).to("meta")
+            for moment in moments(method):
+                start(method, moment)
+                batch = batch_of(name, labels, **moment)
+                on_meta = {part: getattr(batch, part).to("meta") for part in ("images", "labels", "rows")}
+                parts = method.step(model, batch._replace(**on_meta))
+                parts["loss"].backward()
+                assert all(part.device.type == "meta" for part in parts.values())
 
 
 @every
-def test_it_goes_on_from_what_was_saved(name, settings):
+def test_it_continues_from_what_was_saved(name):
     labels = Labels.from_signed(np.array(MIXED, np.int8))
-    methods, model = [method_for(name, settings, labels) for _ in range(2)], model_for(name, labels)
-    for epoch in (1, 2, 3):
-        start(methods[0], {"epoch": epoch})
-        methods[0].step(model, batch_of(name, labels, epoch))
-    methods[1].load_state_dict(methods[0].state_dict())
-    for epoch in (3, 4):
-        one, two = (method.step(model, batch_of(name, labels, epoch)) for method in methods)
-        assert torch.equal(one["loss"], two["loss"])
-    one, two = (method.state_dict() for method in methods)
-    assert one.keys() == two.keys() and all(torch.equal(one[key], two[key]) for key in one)
+    for settings in choices_of(name):
+        with case(settings):
+            methods, model = [method_for(name, settings, labels) for _ in range(2)], model_for(name, labels)
+            for epoch in (1, 2, 3):
+                start(methods[0], {"epoch": epoch})
+                methods[0].step(model, batch_of(name, labels, epoch))
+            methods[1].load_state_dict(methods[0].state_dict())
+            for epoch in (3, 4):
+                one, two = (method.step(model, batch_of(name, labels, epoch)) for method in methods)
+                assert torch.equal(one["loss"], two["loss"])
+            assert_same_state(*methods)
 
 
 @every
-def test_processes_that_share_know_the_same(name, settings):
+def test_synced_processes_have_the_same_state(name):
     labels = Labels.from_signed(np.array([*MIXED, *MIXED], np.int8))
-    model = model_for(name, labels)
-    methods = [method_for(name, settings, labels) for _ in range(2)]
-    for epoch in (1, 2):
-        for rank, method in enumerate(methods):
-            method.step(model, batch_of(name, labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
-    as_processes(2, lambda rank, all_reduce: methods[rank].sync(all_reduce))
-    one, two = (method.state_dict() for method in methods)
-    assert all(torch.equal(one[key], two[key]) for key in one)
+    for settings in choices_of(name):
+        with case(settings):
+            methods, model = [method_for(name, settings, labels) for _ in range(2)], model_for(name, labels)
+            for epoch in (1, 2):
+                for rank, method in enumerate(methods):
+                    method.step(model, batch_of(name, labels, epoch, rows=[rank, 2 + rank, 4 + rank]))
+            as_processes(2, lambda rank, all_reduce, methods=methods: methods[rank].sync(all_reduce))
+            assert_same_state(*methods)
+
+
+def assert_same_state(method, other):
+    one, two = method.state_dict(), other.state_dict()
+    assert one.keys() == two.keys()
+    for key in one:
+        assert torch.equal(one[key], two[key]), key
 
 
 @every
-@pytest.mark.parametrize("dense", [[[0, 0], [0, 0]], [[-1, 0], [0, -1]]], ids=["nothing known", "negatives only"])
-def test_labels_without_a_present_are_refused_with_advice_that_works(name, settings, dense):
-    with pytest.raises(TrilabelError) as caught:
-        check_method(name, settings, Labels.from_signed(dense))
-    message = str(caught.value)
-    assert "\n" not in message and message.startswith(name) and len(message) < 200
-    assert message.endswith("; name classes that images do have")  # no other method or setting would help
+def test_labels_without_positives_are_refused_with_advice_that_works(name):
+    for dense in ([[0, 0], [0, 0]], [[-1, 0], [0, -1]]):
+        for settings in choices_of(name):
+            with case(settings, dense):
+                with pytest.raises(TrilabelError) as caught:
+                    check_method(name, settings, Labels.from_signed(dense))
+                message = str(caught.value)
+                assert "\n" not in message and message.startswith(name) and len(message) < 200
+                assert message.endswith("; label some positives")  # no other method or setting would help
 
 
-@pytest.mark.parametrize("name", METHODS)
+@every
 def test_settings_may_be_text(name):
     kind = METHODS[name].Settings
-    standing, hints = kind(), get_type_hints(kind)
-    texts = {field.name: str(getattr(standing, field.name)).lower() for field in fields(kind)}
-    assert settings_of(kind, texts, name) == standing
+    default, hints = kind(), get_type_hints(kind)
+    texts = {field.name: str(getattr(default, field.name)).lower() for field in fields(kind)}
+    assert settings_of(kind, texts, name) == default
     for setting, hint in hints.items():
         if str in (get_args(hint) or (hint,)) and get_origin(hint) is not Literal:  # a file, perhaps
             assert getattr(settings_of(kind, {setting: "x.csv"}, name), setting) == "x.csv"

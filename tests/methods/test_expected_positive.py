@@ -1,4 +1,4 @@
-"""expected-positive is EPR plus the known negatives, says where its k comes from, and finds what nobody named."""
+"""expected-positive is EPR plus the known negatives, says where its k comes from, and finds hidden positives."""
 
 import math
 

@@ -10,7 +10,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, check_method, choose_method, create_method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [-1, -1, 1, 1], [0, 1, 0, 0]])
 
@@ -96,7 +96,7 @@ def test_settings_and_names_that_do_not_exist_are_refused():
         create_method("guess", {}, LABELS)
 
 
-def test_the_method_chosen_for_someone_who_named_none():
+def test_the_method_that_is_chosen_where_none_is_named():
     assert choose_method(LABELS) == ("known-only", {})
     assert choose_method(Labels.from_signed([[1, 0]])) == ("assume-negative", {"weight": None})
 

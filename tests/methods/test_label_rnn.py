@@ -50,7 +50,7 @@ def test_it_ranks_images_and_classes_and_calls_what_is_there_present():
 
 
 def test_a_label_is_expected_only_after_the_one_it_follows():
-    """Whether a or c is there is drawn anew, whatever the image looks like; b is there exactly where a is."""
+    """Whether a or c is present is random, whatever the image; b is present exactly where a is."""
     draw = np.random.default_rng(0)
     first = draw.random(600) < 0.5
     dense = np.where(np.stack([first, first, ~first], 1), 1, -1).astype(np.int8)

@@ -1,4 +1,4 @@
-"""large-loss is LL-R, LL-Ct or LL-Cp by its mode; LL-Cp remembers for good, and all find what nobody named."""
+"""large-loss is LL-R, LL-Ct or LL-Cp by its mode; LL-Cp remembers for good, and all find hidden positives."""
 
 import math
 
@@ -91,9 +91,9 @@ def test_fewer_unknown_than_are_to_change(mode):
     """All of them do, and no known one."""
     method, known = create_method("large-loss", {"mode": mode, "delta": 100}, LABELS), LABELS.rows(np.arange(4))
     step(method, some_logits(), 2)
-    taken = step(method, some_logits(seed=1), 3)["targets"]
+    targets = step(method, some_logits(seed=1), 3)["targets"]
     expected = torch.where(known == 0, 0 if mode == "reject" else 1, known)
-    assert torch.equal(taken, expected)
+    assert torch.equal(targets, expected)
     full = Labels.from_signed([[1, -1], [-1, 1]])  # nothing is unknown at all
     method = create_method("large-loss", {"mode": mode, "delta": 100}, full)
     assert torch.equal(step(method, some_logits((2, 2)), 9, full)["targets"], full.rows([0, 1]))
@@ -146,13 +146,13 @@ def test_for_good_is_the_plain_loop(classes, chosen):
 
 def test_a_label_counts_from_the_next_visit_on_and_stays():
     labels = Labels.from_signed([[1, 0, 0, -1]])
-    method, logits = for_good(25, labels), torch.tensor([[0.0, 5.0, -1.0, 9.0]])  # the known absent costs most
+    method, logits = for_good(25, labels), torch.tensor([[0.0, 5.0, -1.0, 9.0]])  # the known negative costs most
     assert step(method, logits, 1, labels)["targets"].tolist() == [[1, -1, -1, -1]]
     assert step(method, logits, 2, labels)["targets"].tolist() == [[1, -1, -1, -1]]
     assert method.weak_labels().toarray().tolist() == [[0, 1, 0, 0]]
     for epoch, weak in ((3, [0, 1, 1, 0]), (4, [0, 1, 1, 0]), (5, [0, 1, 1, 0])):
-        taken = step(method, -logits, epoch, labels)["targets"]
-        assert taken.tolist() == [[1, 1, 1 if epoch > 3 else -1, -1]]
+        targets = step(method, -logits, epoch, labels)["targets"]
+        assert targets.tolist() == [[1, 1, 1 if epoch > 3 else -1, -1]]
         assert method.weak_labels().toarray().tolist() == [weak]
     # A new stage begins at epoch 1 with what the one before wrote down.
     assert step(method, logits, 1, labels)["targets"].tolist() == [[1, 1, 1, -1]]
@@ -197,7 +197,7 @@ def test_what_one_process_wrote_down_all_know(classes, monkeypatch):
     dense[:, 0] = 1
     labels = Labels.from_signed(dense)
     two = [for_good(30, labels), for_good(30, labels)]
-    for rank, method in enumerate(two):  # row 6 is drawn by both, row 7 by none
+    for rank, method in enumerate(two):  # row 6 is in batches of both, row 7 of none
         rows = [0, 2, 4, 6] if rank == 0 else [1, 3, 5, 6]
         step(method, some_logits((4, classes), seed=rank), 2, labels, rows)
     apart = [method.weak_labels().toarray() for method in two]

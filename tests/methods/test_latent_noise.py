@@ -43,8 +43,8 @@ def test_a_known_absent_is_not_there_and_an_unknown_one_may_be():
     for label in (-1, 0):
         loss = reporting_loss(Beliefs(*logits), torch.tensor([[label]]))
         costs[label] = torch.autograd.grad(loss, logits)[0].flatten().tolist()
-    assert costs[-1][0] > 0.9 and 0 < costs[0][0] < costs[-1][0]  # both push v down, a known absent with full force
-    assert costs[-1][1] == 0 and costs[0][1] > 0  # of what is reported if present, a known absent says nothing
+    assert costs[-1][0] > 0.9 and 0 < costs[0][0] < costs[-1][0]  # both push v down, a known negative with full force
+    assert costs[-1][1] == 0 and costs[0][1] > 0  # of what is reported if present, a known negative says nothing
 
 
 def test_full_labels_teach_the_visual_classifier_as_bce_does():
@@ -70,11 +70,11 @@ def test_a_step_gives_the_scores_of_the_model(score):
 
 
 def reporting_problem(seed):
-    """(features, truth, labels): of the positives only some are named, the likelier the more the image looks so."""
+    """(features, truth, labels): only some positives are reported, with a probability that depends on the image."""
     features, truth = linear_problem(1500, seed)
     directions = np.random.default_rng(98).standard_normal(truth.shape[1:] + features.shape[1:]).T / 4
-    named = 1 / (1 + np.exp(-(1 + 2 * features.numpy() @ directions)))
-    chosen = (truth > 0) & (np.random.default_rng(seed + 7).random(truth.shape) < named)
+    reported_share = 1 / (1 + np.exp(-(1 + 2 * features.numpy() @ directions)))
+    chosen = (truth > 0) & (np.random.default_rng(seed + 7).random(truth.shape) < reported_share)
     return features, truth, Labels.from_signed(chosen.astype(np.int8))
 
 
@@ -96,4 +96,6 @@ def test_it_finds_what_nobody_reports(seed):
     }
     assert right["visual"] > 0.98 and right["plain"] < 0.95 and right["reported"] < right["visual"]
     known = labels.to_signed() > 0
-    assert share_ranked_right(reported(features).detach().numpy(), known, hidden) > 0.7  # and knows what is named
+    assert (
+        share_ranked_right(reported(features).detach().numpy(), known, hidden) > 0.7
+    )  # and knows what is reported

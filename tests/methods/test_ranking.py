@@ -1,4 +1,4 @@
-"""ranking is PR, LSEP, WARP or RankNet by its settings, and ranks what nobody named above what is absent."""
+"""ranking is PR, LSEP, WARP or RankNet by its settings, and ranks hidden positives above negatives."""
 
 import numpy as np
 import pytest

@@ -56,9 +56,9 @@ def test_splc_is_the_loss_it_names_and_says_what_it_scored(epoch, settings, tau,
     assert set(parts) == {"loss", "logits", "targets"} and torch.equal(parts["loss"], expected)
     slow = oracle.splc(logits.tolist(), KNOWN.tolist(), epoch >= change, tau, margin, gamma) / 12
     assert parts["loss"].item() == pytest.approx(slow, rel=1e-5)
-    for x, z, taken in zip(logits.flatten().tolist(), KNOWN.flatten(), parts["targets"].flatten(), strict=True):
+    for x, z, target in zip(logits.flatten().tolist(), KNOWN.flatten(), parts["targets"].flatten(), strict=True):
         corrected = z == 0 and epoch >= change and oracle.sigmoid(x) > tau
-        assert taken == (1 if z > 0 or corrected else -1)
+        assert target == (1 if z > 0 or corrected else -1)
     unknown = parts["targets"][KNOWN == 0]
     assert bool((unknown > 0).any()) == (epoch >= change) and (unknown < 0).any()
 

@@ -1,9 +1,10 @@
-"""role is ROLE plus the known negatives; its estimates move as Adam would move them, and find what nobody named."""
+"""role is ROLE plus the known negatives; its estimates move as Adam would move them, and find hidden positives."""
 
 import math
-import os
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from torch import nn
@@ -13,9 +14,9 @@ from tests.support.one_positive import batches, found, linear_model, one_positiv
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.methods import METHODS, Batch, check_method, create_method
+from trilabel.methods import Batch, check_method, create_method
 
-ESTIMATORS = ("table", "factorised", "network")
+ESTIMATORS = ("table", "factorized", "network")
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 0], [0, 1, 0, -1], [0, 0, 1, 0], [1, 0, 0, 1]])
 SURE, UNSURE = math.log(0.995 / 0.005), math.log(0.6 / 0.4)
 
@@ -64,7 +65,7 @@ def test_the_numbers_worked_out_by_hand():
     assert method.step(model, batch)["loss"].item() == pytest.approx((total / 20 + held) / 2, rel=1e-4)
 
 
-# ---- how estimates begin and move
+# ---- how estimates start and move
 
 
 def test_the_table_starts_sure_of_what_is_known_and_undecided_otherwise():
@@ -81,18 +82,18 @@ def test_the_table_starts_sure_of_what_is_known_and_undecided_otherwise():
     assert not torch.equal(values, create_method("role", {}, labels).table.values)
 
 
-@pytest.mark.parametrize("estimator", ["factorised", "network"])
+@pytest.mark.parametrize("estimator", ["factorized", "network"])
 def test_the_others_start_in_the_same_range(estimator):
     labels = Labels.from_signed(np.random.default_rng(0).choice([-1, 0, 1], (300, 40)).astype(np.int8))
     method, batch = role({"estimator": estimator}, labels), batch_of(labels)
     logits = estimate_logits(method, batch) - SURE * batch.labels
     assert logits.abs().max() <= UNSURE + 1e-3
-    assert (logits.std() > 0.005) == (estimator == "factorised")
+    assert (logits.std() > 0.005) == (estimator == "factorized")
 
 
-@pytest.mark.parametrize("estimator", ["table", "factorised"])
+@pytest.mark.parametrize("estimator", ["table", "factorized"])
 def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
-    """The same training with all that is remembered of images as one dense parameter under torch's Adam."""
+    """The same training with the whole table as one dense parameter under torch's Adam."""
     features, _, labels, _ = one_positive_problem()
     features, labels = features[:96], labels[:96]
     method = role({"estimator": estimator, "expected_positives": 2.0, "rank": 4}, labels)
@@ -104,7 +105,7 @@ def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
     for _, rows in batches(96, epochs=8, size=8):
         signs = labels.rows(rows.numpy())
         estimate = dense[rows]
-        if estimator == "factorised":
+        if estimator == "factorized":
             estimate = estimate @ shared["of_classes"] + shared["bias"] + SURE * signs
         adam.zero_grad()
         losses.role(theirs(features[rows]).logits, signs, estimate, 2.0).backward()
@@ -122,13 +123,13 @@ def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
         optimizer.step()
     moved = (dense.detach() - start).abs().mean()
     assert moved > 0.1
-    assert (method.table.settled() - dense.detach()).abs().max() < 0.01 * moved
+    assert (method.table.current() - dense.detach()).abs().max() < 0.01 * moved
     assert (method.table.values - dense.detach()).abs().max() > 0.05 * moved
     for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("estimator", ["table", "factorised"])
+@pytest.mark.parametrize("estimator", ["table", "factorized"])
 def test_a_step_moves_the_rows_of_its_batch_and_no_others(estimator):
     method, model = role({"estimator": estimator}), linear_model(5, 4)
     before = method.table.values.clone()
@@ -146,15 +147,15 @@ def test_the_rows_learn_at_a_multiple_of_the_models_rate():
         torch.testing.assert_close(
             (method.table.values - before).abs().max(), torch.tensor(scale * lr), rtol=1e-3, atol=0
         )
-    for estimator, count in (("factorised", 2), ("network", 4)):
+    for estimator, count in (("factorized", 2), ("network", 4)):
         ((own, scale),) = role({"estimator": estimator, "lr_scale": 7}).parameter_groups()
         assert len(own) == count and scale == 7
     assert role().parameter_groups() == [] and not list(role().parameters())
 
 
-@pytest.mark.parametrize("estimator", ["table", "factorised"])
-def test_the_rows_learn_without_a_walk_through_the_model(estimator):
-    walked = []
+@pytest.mark.parametrize("estimator", ["table", "factorized"])
+def test_the_rows_learn_without_a_backward_pass_of_the_model(estimator):
+    backward_passes = []
 
     class Watched(nn.Module):
         def __init__(self):
@@ -163,15 +164,15 @@ def test_the_rows_learn_without_a_walk_through_the_model(estimator):
 
         def forward(self, images):
             output = self.model(images)
-            output.logits.register_hook(walked.append)
+            output.logits.register_hook(backward_passes.append)
             return output
 
     method = role({"estimator": estimator})
     loss = method.step(Watched(), batch_of(LABELS))["loss"]
-    assert method.table.now == 1 and not walked
+    assert method.table.step == 1 and not backward_passes
     assert all(parameter.grad is None for parameter in method.parameters())
     loss.backward()
-    assert len(walked) == 1
+    assert len(backward_passes) == 1
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -200,22 +201,22 @@ def test_every_parameter_gets_a_gradient_and_the_features_none(estimator):
     torch.testing.assert_close(images.grad, again.grad, rtol=1e-4, atol=1e-7)
 
 
-def test_a_new_stage_keeps_the_estimates_and_forgets_the_momentum():
-    for estimator in ("table", "factorised"):
+def test_a_new_stage_keeps_the_estimates_and_resets_the_momentum():
+    for estimator in ("table", "factorized"):
         method, model = role({"estimator": estimator}), linear_model(5, 4)
         for seed in range(5):
             method.step(model, batch_of(LABELS, rows=[seed], lr=0.01, seed=seed))
         before = {name: value.clone() for name, value in method.state_dict().items()}
-        settled = method.table.settled()
+        current = method.table.current()
         method.start_epoch(2)
         assert all(torch.equal(value, before[name]) for name, value in method.state_dict().items())
         method.start_epoch(1)
-        assert torch.equal(method.table.values, settled) and not torch.equal(settled, before["table.memory"][:, 0])
-        assert not method.table.memory[:, 1:].any() and method.table.now == 0
+        assert torch.equal(method.table.values, current) and not torch.equal(current, before["table.memory"][:, 0])
+        assert not method.table.memory[:, 1:].any() and method.table.step == 0
     role({"estimator": "network"}).start_epoch(1)
 
 
-def test_sharing_is_that_of_the_table():
+def test_syncing_is_that_of_the_table():
     calls = []
 
     def all_reduce(tensor, how):
@@ -226,13 +227,13 @@ def test_sharing_is_that_of_the_table():
     assert not calls
     method = role()
     method.step(linear_model(5, 4), batch_of(LABELS))
-    assert method.table.touched.all()
+    assert method.table.updated.all()
     method.sync(all_reduce)
-    assert set(calls) == {"sum", "max"} and not method.table.touched.any()
+    assert set(calls) == {"sum", "max"} and not method.table.updated.any()
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_it_goes_on_from_what_was_saved(estimator):
+def test_it_continues_from_what_was_saved(estimator):
     method, model = role({"estimator": estimator}), linear_model(5, 4)
     batch = batch_of(LABELS, rows=[0, 3])
     method.step(model, batch)
@@ -245,7 +246,7 @@ def test_it_goes_on_from_what_was_saved(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_nothing_waits_for_the_device(estimator):
-    # On the meta device there are no values to wait for: whoever asks for one fails.
+    # On the meta device there are no values: reading one fails.
     method, model, batch = role({"estimator": estimator}).to("meta"), linear_model(5, 4).to("meta"), batch_of(LABELS)
     batch = batch._replace(**{name: getattr(batch, name).to("meta") for name in ("images", "labels", "rows")})
     method.step(model, batch)["loss"].backward()
@@ -255,7 +256,7 @@ def test_nothing_waits_for_the_device(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_it_calls_more_hidden_presents_than_assuming_absence(estimator):
+def test_it_finds_more_hidden_positives_than_assume_negative(estimator):
     features, truth, labels, sample = one_positive_problem()
     plain, model = linear_model(FEATURES, CLASSES), linear_model(FEATURES, CLASSES)
     train(create_method("assume-negative", {}, labels), plain, features, labels)
@@ -273,7 +274,7 @@ def test_it_calls_more_hidden_presents_than_assuming_absence(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_known_absents_anchor_classifier_and_estimates(estimator):
+def test_known_negatives_anchor_classifier_and_estimates(estimator):
     features, truth, labels, sample = one_positive_problem()
     dense, draw = labels.to_signed().copy(), np.random.default_rng(2)
     dense[(truth < 0) & (draw.random(truth.shape) < 0.3)] = -1
@@ -282,7 +283,7 @@ def test_known_absents_anchor_classifier_and_estimates(estimator):
     train(method, model, features, mixed)
     rows = torch.arange(len(mixed))
     estimates = method.estimates(rows, mixed.rows(rows.numpy()), features).numpy()
-    # Where the classifier says f, the loss is least at an estimate of (1 + f)/2 for a present and f/2 for an absent.
+    # Where the classifier says f, the loss is least at an estimate of (1 + f)/2 for a positive and f/2 for a negative.
     assert estimates[dense == 1].mean() > 0.85 and estimates[dense == -1].mean() < 0.15
     assert (estimates[dense == 1] > 0.5).mean() > 0.98 and (estimates[dense == -1] < 0.5).mean() > 0.98
     scores = model(features).logits.detach().numpy()
@@ -291,7 +292,7 @@ def test_known_absents_anchor_classifier_and_estimates(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("dense", [[[0, 0, 0], [1, 0, 0]], [[1], [0]], [[1, -1], [-1, 1]], [[1]]])
-def test_rows_without_names_one_class_and_full_labels_also_in_half_precision(estimator, dense):
+def test_unlabeled_rows_one_class_and_full_labels_also_in_half_precision(estimator, dense):
     labels = Labels.from_signed(dense)
     method, model = role({"estimator": estimator}, labels), linear_model(5, labels.shape[1])
     optimizer = torch.optim.SGD([*model.parameters(), *method.parameters()], lr=0.1)
@@ -325,7 +326,7 @@ def test_hidden_labels_are_never_counted():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"estimator": "tree"}, "estimator.* is table, factorised, network"),
+        ({"estimator": "tree"}, "estimator.* is table, factorized, network"),
         ({"rank": 0}, "rank is at least 1, not 0"),
         ({"hidden": "-3"}, "hidden is at least 1, not -3"),
         ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),
@@ -343,20 +344,14 @@ def test_a_network_needs_features():
 
 
 def test_a_table_beyond_memory_is_refused_with_a_way_out(monkeypatch):
-    pages = {"SC_PHYS_PAGES": 2 * 3 * 5 * 4, "SC_PAGE_SIZE": 4}  # 5 images × 4 classes, and a copy for the checkpoint
-    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    machine = SimpleNamespace(total=2 * 3 * 4 * 5 * 4)  # 4 bytes × 5 images × 4 classes, and a copy for the checkpoint
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     check_method("role", {}, LABELS)
-    pages["SC_PHYS_PAGES"] -= 1
+    machine.total -= 1
     with pytest.raises(
-        TrilabelError, match=r"5 images × 4 classes takes 0\.0 GB.*--set estimator=factorised"
+        TrilabelError, match=r"5 images × 4 classes takes 0\.0 GB.*--set estimator=factorized"
     ) as caught:
         check_method("role", {}, LABELS)
     assert "\n" not in str(caught.value)
-    for estimator in ("factorised", "network"):
+    for estimator in ("factorized", "network"):
         check_method("role", {"estimator": estimator}, LABELS)
-
-
-def test_what_the_command_line_shows():
-    for name in ("role", "expected-positive"):
-        shown = METHODS[name]
-        assert shown.summary and shown.suits and shown.cost and shown.views == 1

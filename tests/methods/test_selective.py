@@ -30,8 +30,8 @@ def of_loops(known, top_k, common, gammas=(0, 1, 4), clip=0.0):
     x, z = LOGITS.tolist(), known.tolist()
     large = oracle.largest_unknown(x, z, 3 * top_k)
     counted = [[z[i][j] == 0 and not large[i][j] and j not in common for j in range(4)] for i in range(3)]
-    taken = [[-1 if counted[i][j] else z[i][j] for j in range(4)] for i in range(3)]
-    return oracle.partial_asymmetric(x, z, counted, gammas, clip) / 12, taken
+    targets = [[-1 if counted[i][j] else z[i][j] for j in range(4)] for i in range(3)]
+    return oracle.partial_asymmetric(x, z, counted, gammas, clip) / 12, targets
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_each_setting_is_the_loss_it_names(settings, loss):
     assert set(parts) == {"loss", "logits", "targets"}
     assert torch.equal(parts["loss"], losses.partial_asymmetric(LOGITS, KNOWN, "selective", **loss))
     gammas = [loss.get(name, value) for name, value in (("gamma_pos", 0), ("gamma_neg", 1), ("gamma_unknown", 4))]
-    value, taken = of_loops(KNOWN, loss.get("top_k", 5), (), gammas, loss.get("clip", 0.0))
+    value, targets = of_loops(KNOWN, loss.get("top_k", 5), (), gammas, loss.get("clip", 0.0))
     assert parts["loss"].item() == pytest.approx(value, rel=1e-5)
-    assert parts["targets"].tolist() == taken and parts["targets"].dtype == torch.int8
+    assert parts["targets"].tolist() == targets and parts["targets"].dtype == torch.int8
 
 
 def test_the_warm_up_learns_from_known_labels_alone():
@@ -79,9 +79,9 @@ def test_what_is_common_in_the_warm_up_takes_no_part_afterwards():
     common = tuple(c for c in range(3) if mean[c] > 0.4)
     assert 0 < len(common) < 3
     parts = step(method)
-    value, taken = of_loops(KNOWN, 1, common=common)
-    assert parts["loss"].item() == pytest.approx(value, rel=1e-5) and parts["targets"].tolist() == taken
-    assert taken != of_loops(KNOWN, 1, common=())[1]
+    value, targets = of_loops(KNOWN, 1, common=common)
+    assert parts["loss"].item() == pytest.approx(value, rel=1e-5) and parts["targets"].tolist() == targets
+    assert targets != of_loops(KNOWN, 1, common=())[1]
     again = create_method("selective", {"top_k": 1, "prior_threshold": 0.4}, both)
     again.load_state_dict(method.state_dict())
     assert torch.equal(step(again)["loss"], parts["loss"])
@@ -101,9 +101,9 @@ def test_what_is_common_in_the_warm_up_takes_no_part_afterwards():
 def test_it_warms_up_where_positives_and_negatives_are_known(labels, settings, epochs):
     method = create_method("selective", settings, labels)
     assert method.warm_up_epochs == epochs
-    told = labels is ONLY and not settings  # whoever asked for none need not be told
-    assert bool(method.notes) == told
-    if told:
+    noted = labels is ONLY and not settings  # where prior_epochs=0 was asked for, nobody need be noted
+    assert bool(method.notes) == noted
+    if noted:
         assert len(method.notes) == 1 and "no class has known positives and negatives" in method.notes[0]
 
 
@@ -128,11 +128,11 @@ def test_settings_that_make_no_sense_are_refused(settings):
 def rehearse(method, features, labels, epochs):
     model = linear_model(features.shape[1], labels.shape[1])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    begun = 0
+    started = 0
     for epoch, rows in batches(len(features), epochs):
-        if epoch > begun:
+        if epoch > started:
             method.start_epoch(epoch)
-            begun = epoch
+            started = epoch
         optimizer.zero_grad()
         batch = Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, 0.01, warm_up=True)
         method.step(model, batch)["loss"].backward()

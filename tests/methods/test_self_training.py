@@ -14,7 +14,8 @@ from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.methods.self_training import pseudo_labels
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead, SaliencyHead
+from trilabel.models.heads.gap import GapHead
+from trilabel.models.heads.saliency import SaliencyHead
 
 LABELS = Labels.from_signed(np.array([[1, 0, -1, 0], [0, 1, 0, -1], [0, 0, 0, 0]], np.int8))
 
@@ -74,7 +75,7 @@ def plain_loss(settings, head, batch):
     total = mean(seen, labels * len(views))
     if settings.get("pseudo") == "off":
         return total
-    scores = logits_of(head, weak, settings.get("labelled_by", "head"), *saliency(settings)).tolist()
+    scores = logits_of(head, weak, settings.get("labeled_by", "head"), *saliency(settings)).tolist()
     pseudo = [
         [oracle_pseudo(x, z, threshold) for x, z in zip(xs, zs, strict=True)]
         for xs, zs in zip(scores, labels, strict=True)
@@ -93,9 +94,9 @@ ABLATIONS = {
     "BN-BCE + PL": (GapHead, {"normalize": "batch", "pseudo": "same-view"}),
     "CR without SR": (GapHead, {"normalize": "batch"}),
     "SR, both views": (SaliencyHead, {"normalize": "batch", "pseudo": "off"}),
-    "CR, SR in pseudo-labels only": (GapHead, {"normalize": "batch", "labelled_by": "saliency"}),
-    "… and more of it": (GapHead, {"labelled_by": "saliency", "label_alpha": 3.0, "label_k": 1}),
-    "SR + CR without SR": (SaliencyHead, {"normalize": "batch", "labelled_by": "gap", "learned_by": "gap"}),
+    "CR, SR in pseudo-labels only": (GapHead, {"normalize": "batch", "labeled_by": "saliency"}),
+    "… and more of it": (GapHead, {"labeled_by": "saliency", "label_alpha": 3.0, "label_k": 1}),
+    "SR + CR without SR": (SaliencyHead, {"normalize": "batch", "labeled_by": "gap", "learned_by": "gap"}),
     "SR + CR": (SaliencyHead, {}),
     "a high threshold": (SaliencyHead, {"threshold": 0.9}),
 }
@@ -110,7 +111,7 @@ def test_every_row_of_the_ablation_is_the_plain_loop(name):
     assert parts["loss"].item() == pytest.approx(plain_loss(settings, model.head, batch), rel=1e-5)
     assert len(model.calls) == 1 and model.calls[0][0] == 3 * method.views  # one forward pass for both views
     assert torch.equal(parts["logits"], logits_of(model.head, batch.images, "head"))
-    scores = logits_of(model.head, batch.images, settings.get("labelled_by", "head"), *saliency(settings))
+    scores = logits_of(model.head, batch.images, settings.get("labeled_by", "head"), *saliency(settings))
     pseudo = pseudo_labels(scores, batch.labels, settings.get("threshold", 0.6))
     expected = batch.labels if settings.get("pseudo") == "off" else batch.labels + pseudo
     assert torch.equal(parts["targets"], expected)
@@ -145,7 +146,7 @@ def test_on_features_alone_both_views_are_the_same():
     same = create_method("self-training", {"pseudo": "same-view"}, LABELS).step(model, batch)["loss"]
     assert torch.equal(made().step(model, batch)["loss"], same)
     with pytest.raises(TrilabelError, match="fine-tune"):
-        made(labelled_by="saliency").step(model, batch)
+        made(labeled_by="saliency").step(model, batch)
 
 
 @pytest.mark.parametrize("threshold", [0.49, 0.3, 1.1, float("nan")])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from tests.oracles import gnn as oracle
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.models import FeatureClassifier, create_model
 from trilabel.models.label_gnn import GnnSettings, LabelGnn, mean_of_others
@@ -48,9 +49,9 @@ def test_values_and_gradients_are_those_of_every_edge(images, classes, hidden, s
     found = graph(x)
     torch.testing.assert_close(found, expected)
     wanted = [x, *graph.parameters()]
-    slope = scores(images, classes, seed + 1)
-    expected_slopes = torch.autograd.grad(expected, wanted, slope, materialize_grads=True, allow_unused=True)
-    for own, one in zip(torch.autograd.grad(found, wanted, slope), expected_slopes, strict=True):
+    gradient = scores(images, classes, seed + 1)
+    expected_gradients = torch.autograd.grad(expected, wanted, gradient, materialize_grads=True, allow_unused=True)
+    for own, one in zip(torch.autograd.grad(found, wanted, gradient), expected_gradients, strict=True):
         torch.testing.assert_close(own, one)
 
 
@@ -61,18 +62,18 @@ def test_a_step_written_out():
         weight.data.zero_()
     graph.message.weight.data.copy_(torch.eye(2))
     graph.gru.weight_ih.data[4:] = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
-    # a hears (0, ReLU(−3)) = 0; b hears (2, 0), whose candidate is tanh of (0, 2). Both gates stand at a half.
+    # a gets (0, ReLU(−3)) = 0; b gets (2, 0), whose candidate is tanh of (0, 2). Both gates stand at a half.
     expected = [[2 + 2 / 2, -3 - 3 / 2 + math.tanh(2) / 2]]
     torch.testing.assert_close(graph(torch.tensor([[2.0, -3.0]]).double()), torch.tensor(expected).double())
 
 
 @given(images=st.integers(1, 3), classes=st.integers(1, 6), seed=st.integers(0, 99))
 def test_the_mean_of_others_leaves_out_oneself(images, classes, seed):
-    said = scores(images * classes, 3, seed).view(images, classes, 3)
-    found = mean_of_others(said)
+    messages = scores(images * classes, 3, seed).view(images, classes, 3)
+    found = mean_of_others(messages)
     for v in range(classes):
-        others = [said[:, u] for u in range(classes) if u != v]
-        expected = sum(others) / len(others) if others else torch.zeros_like(said[:, v])
+        others = [messages[:, u] for u in range(classes) if u != v]
+        expected = sum(others) / len(others) if others else torch.zeros_like(messages[:, v])
         torch.testing.assert_close(found[:, v], expected)
 
 
@@ -81,7 +82,7 @@ def test_the_mean_of_others_leaves_out_oneself(images, classes, seed):
 ORDER = [3, 0, 4, 1, 2]
 
 
-def test_images_do_not_hear_each_other():
+def test_images_are_independent():
     graph, x = made(5), scores(4, 5)
     for row in range(4):
         torch.testing.assert_close(graph(x[row : row + 1]), graph(x)[row : row + 1])
@@ -110,10 +111,10 @@ def test_the_length_of_a_learned_vector_means_nothing():
     torch.testing.assert_close(graph(x), before)
 
 
-def test_every_class_hears_every_other():
+def test_every_class_depends_on_every_other():
     for graph in (made(5), made(5, hidden=3)):
-        slopes = torch.autograd.functional.jacobian(graph, scores(1, 5))[0, :, 0]
-        assert slopes.shape == (5, 5) and (slopes.abs() > 1e-9).all()
+        gradients = torch.autograd.functional.jacobian(graph, scores(1, 5))[0, :, 0]
+        assert gradients.shape == (5, 5) and (gradients.abs() > 1e-9).all()
 
 
 # ---- edges
@@ -173,7 +174,7 @@ def test_half_precision_does_not_round_the_scores(hidden):
 
 
 @pytest.mark.parametrize(("classes", "hidden"), [(5, None), (5, 3), (1, None)])
-def test_no_value_is_looked_at(classes, hidden):
+def test_no_value_is_read(classes, hidden):
     """Tensors on "meta" have no values: reading one, or a shape that depends on one, fails."""
     graph = made(classes, hidden).to("meta")
     x = torch.empty(2, classes, device="meta", dtype=torch.float64, requires_grad=True)
@@ -204,17 +205,17 @@ def test_thousands_of_classes_need_no_square():
 
 def test_it_sits_on_any_head():
     for head in ("gap", "weldon"):
-        model = create_model("tiny", head, 5, graph="gnn", graph_settings={"hidden": "3", "steps": "2"}).eval()
+        model = create_model(Config(head=head, graph="gnn", graph_settings={"hidden": "3", "steps": "2"}), 5).eval()
         graph = model.head.graph
         assert graph.settings == GnnSettings(3, 2) and graph.nodes.shape == (5, 3)
         batch = torch.randn(2, 3, 32, 32)
         with torch.no_grad():
             feature_map = model.backbone(batch)
-            summary, plain = model.head.reduce_features(feature_map), model.head.head
+            reduced, plain = model.head.reduce_features(feature_map), model.head.head
             assert torch.equal(model(batch, maps=True).maps, plain.maps(feature_map))
-            assert torch.equal(FeatureClassifier(model.head)(summary).logits, graph(plain(summary)))
-            assert torch.equal(model(batch).logits, graph(plain(summary)))
-    assert create_model("tiny", "gap", 5, graph="gnn", graph_settings={"hidden": "none"}).head.graph.nodes is None
+            assert torch.equal(FeatureClassifier(model.head)(reduced).logits, graph(plain(reduced)))
+            assert torch.equal(model(batch).logits, graph(plain(reduced)))
+    assert create_model(Config(graph="gnn", graph_settings={"hidden": "none"}), 5).head.graph.nodes is None
 
 
 def test_it_is_drawn_by_torchs_generator():
@@ -234,7 +235,7 @@ def test_it_is_drawn_by_torchs_generator():
 )
 def test_settings_out_of_range_are_refused_in_one_line(given_settings, message):
     with pytest.raises(TrilabelError, match=message) as caught:
-        create_model("tiny", "gap", 3, graph="gnn", graph_settings=given_settings)
+        create_model(Config(graph="gnn", graph_settings=given_settings), 3)
     assert "\n" not in str(caught.value)
 
 

@@ -3,7 +3,7 @@
 import math
 
 
-def class_graph(dense, threshold, neighbour_weight):
+def class_graph(dense, threshold, neighbor_weight):
     """dense: rows of +1/−1/0. The graph of ML-GCN, before and after the normalization being one list of rows."""
     classes = range(len(dense[0]))
     graph = [[0.0 for _ in classes] for _ in classes]
@@ -15,8 +15,8 @@ def class_graph(dense, threshold, neighbour_weight):
             if j != i and 1 in known and known.count(1) / len(known) >= threshold:
                 near.append(j)
         for j in near:
-            graph[i][j] = neighbour_weight / len(near)
-        graph[i][i] = 1 - neighbour_weight
+            graph[i][j] = neighbor_weight / len(near)
+        graph[i][i] = 1 - neighbor_weight
     sums = [sum(row) for row in graph]
     return [[graph[i][j] / math.sqrt(sums[i] * sums[j]) for j in classes] for i in classes]
 

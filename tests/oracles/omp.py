@@ -40,3 +40,13 @@ def joint_omp(targets, atoms, weights, k, own=None):
             raw = [c / norms[m][n] if c else 0.0 for c, n in zip(solution, chosen, strict=True)]
             coefficients[m].append(raw)
     return taken, coefficients
+
+
+def dense_graph(graph):
+    """C×C: the weights of a LabelGraph, label by label."""
+    matrix = np.zeros((len(graph.index),) * 2)
+    for label, row in enumerate(zip(graph.index.tolist(), graph.weight.tolist(), graph.used.tolist(), strict=True)):
+        for other, weight, used in zip(*row, strict=True):
+            if used:
+                matrix[label, other] = weight
+    return matrix

@@ -9,7 +9,7 @@ from PIL import Image
 
 from trilabel.data.dataset import Dataset
 from trilabel.labels import Labels
-from trilabel.methods.imcl.omp import Neighbours
+from trilabel.methods.imcl.omp import Neighbors
 from trilabel.report import plots, similarity
 from trilabel.report.similarity import SimilarImage, SimilarityRow
 
@@ -62,7 +62,7 @@ def test_rows_of_similar_images(tmp_path):
 def test_pairs_are_the_slots_in_use_and_pictures_those_of_the_data_set():
     index = torch.tensor([[2, 1], [0, 0], [1, 0]])
     labels, features = torch.tensor([[0.5, 0.0], [0.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.25, 2.0], [0, 0], [0, 3]])
-    found = list(similarity.pairs(Neighbours(index, [labels, features])))
+    found = list(similarity.pairs(Neighbors(index, [labels, features])))
     assert found == [(0, 2, 0.5, 0.25), (0, 1, 0.0, 2.0), (2, 0, 1.0, 3.0)]
     images = torch.arange(5, dtype=torch.uint8)[:, None, None, None].expand(5, 3, 4, 6)
     names = Labels.from_signed(np.zeros((5, 1), np.int8), ["cat"], list("abcde"))

@@ -7,7 +7,7 @@ from torch import nn
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 FEATURES, CLASSES = 16, 6
 

@@ -8,7 +8,7 @@ from tests.support.linear_problem import linear_problem
 from trilabel.labels import Labels
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead
+from trilabel.models.heads.gap import GapHead
 
 
 def one_positive_problem(seed: int = 0) -> tuple[torch.Tensor, np.ndarray, Labels, Labels]:
@@ -40,11 +40,11 @@ def train(
     """Trains as the loop does: Adam over model and method, in batches."""
     groups = [(list(model.parameters()), 1.0), *method.parameter_groups()]
     optimizer = torch.optim.Adam([{"params": own, "lr": lr * scale} for own, scale in groups])
-    begun = 0
+    started = 0
     for epoch, rows in batches(len(features), epochs):
-        if epoch > begun:
+        if epoch > started:
             method.start_epoch(epoch)
-            begun = epoch
+            started = epoch
         optimizer.zero_grad()
         method.step(model, Batch(features[rows], None, labels.rows(rows.numpy()), rows, epoch, lr))["loss"].backward()
         optimizer.step()

@@ -189,7 +189,7 @@ def test_the_learned_label_graph_is_written_and_read(holes: Dataset, quick: Conf
 def test_a_batch_without_images_gives_every_weight_a_gradient(method: str) -> None:
     """Several processes wait for each other's gradients; one whose images were all broken must have them too."""
     labels = Labels.from_signed(np.array([[1, -1, 0], [0, 1, -1]], np.int8))
-    model = create_model("tiny", goes_with(method)[0], 3, image_size=32, labels=labels)
+    model = create_model(Config(head=goes_with(method)[0]), 3, image_size=32, labels=labels)
     task = Task(model, create_method(method, {}, labels, 128))
     nothing = torch.zeros(0, dtype=torch.int64)
     black = torch.zeros(1, 3, 32, 32)

@@ -21,7 +21,7 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import load
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, Method
-from trilabel.models import Classifier, model_of
+from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.record import EpochRecord
@@ -96,13 +96,12 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     from torch.nn import functional as F
 
     from trilabel.data.augment import Views
-    from trilabel.models import create_model
     from trilabel.training.batches import epoch_batches
 
     config = replace(quick, stages="linear", epochs=2, optimizer="sgd", momentum=0.0, lr=0.5, val="none")
     run = train(small_scenes, config, tmp_path / "run")
     torch.manual_seed(config.seed)
-    model = create_model("tiny", "gap", small_scenes.labels.shape[1], image_size=32).eval()
+    model = create_model(Config(), small_scenes.labels.shape[1], image_size=32).eval()
     rows = small_scenes.rows_of("train")
     assert small_scenes.images is not None
     with torch.no_grad():
@@ -143,10 +142,10 @@ def test_fine_tuning_starts_from_the_best_linear_weights(
     models: list[Classifier] = []
 
     def create(*arguments: Any) -> Classifier:
-        models.append(model_of(*arguments))
+        models.append(create_model(*arguments))
         return models[-1]
 
-    monkeypatch.setattr("trilabel.training.setup.model_of", create)
+    monkeypatch.setattr("trilabel.training.setup.create_model", create)
     monkeypatch.setattr(METHODS["known-only"], "start_epoch", start_epoch)
     run = train(small_scenes, replace(quick, stages="linear-then-fine-tune", linear_epochs=3), tmp_path / "run")
     best_linear = tensors_of(run.folder, "best-linear")["model.head.linear.weight"]

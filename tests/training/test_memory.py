@@ -197,7 +197,7 @@ def test_large_loss_goes_on_where_it_was_killed(
 
 
 @saving
-@pytest.mark.parametrize("estimator", ["table", "factorised"])
+@pytest.mark.parametrize("estimator", ["table", "factorized"])
 def test_role_goes_on_where_it_was_killed(
     one_named: Dataset,
     quick: Config,
@@ -274,12 +274,12 @@ def test_training_starts_anew_after_the_warm_up(
     ]  # fmt: skip
     assert [record.unknown.as_absent > 0 for record in run.history] == [False, False, True, True]
     torch.manual_seed(config.seed)
-    model = create_model("tiny", "gap", len(some_known.classes), image_size=32)
+    model = create_model(Config(), len(some_known.classes), image_size=32)
     start = tensors_of(run.folder, "start")
     assert same(first, model.state_dict())
     expected = {f"model.{name}": value for name, value in first.items()}
     classes = len(some_known.classes)
-    of_method = {"method.priors": torch.zeros(classes), "method.seen": torch.zeros(classes + 1, dtype=torch.float64)}
+    of_method = {"method.priors": torch.zeros(classes), "method.sums": torch.zeros(classes + 1, dtype=torch.float64)}
     assert same(expected | of_method, start)
 
     # The slow way to the priors: what the warmed-up model gave in its last epoch.
@@ -303,7 +303,7 @@ def test_positives_only_have_no_warm_up(
 REMEMBERING: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in METHODS),
     ("large-loss", FOR_GOOD),
-    ("role", {"estimator": "factorised"}),
+    ("role", {"estimator": "factorized"}),
     ("role", {"estimator": "network"}),
 ]
 
@@ -311,7 +311,7 @@ REMEMBERING: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "settings"), REMEMBERING)
 def test_a_batch_without_images_is_not_remembered(name: str, settings: dict[str, Any], some_known: Dataset) -> None:
     labels = some_known.labels[some_known.rows_of("train")]
-    model = create_model("tiny", "gap", labels.shape[1], image_size=32)
+    model = create_model(Config(), labels.shape[1], image_size=32)
     method = create_method(name, settings, labels, features=model.backbone.features)
     task = Task(model, method)
     before = {key: value.clone() for key, value in method.state_dict().items()}
@@ -377,7 +377,7 @@ def test_what_is_saved_covers_the_images_of_both_processes(
     else:
         assert (saved["method.table.last"] > 6).all()  # in the second epoch of six steps, whoever drew them
         torch.manual_seed(config.seed)
-        create_model("tiny", "gap", known.shape[1], image_size=32)
+        create_model(Config(), known.shape[1], image_size=32)
         labels = Labels.from_signed(known)
         start = create_method(name, settings, labels).state_dict()
         key = next(key for key, value in start.items() if len(value.shape) > 1)

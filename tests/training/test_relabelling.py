@@ -19,7 +19,8 @@ from trilabel.data.formats import csv_table
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.basic import GapHead, WeldonHead
+from trilabel.models.heads.gap import GapHead
+from trilabel.models.heads.weldon import WeldonHead
 from trilabel.training import relabelling as module
 from trilabel.training.api import train
 from trilabel.training.record import Relabelled

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from trilabel.config import Config
 from trilabel.data.images import ImageBatch, ImageSource
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -25,7 +26,7 @@ RECORD = EpochRecord("fine-tune", 1, 0.5)
 
 def a_state(device="cpu"):
     labels = Labels.from_signed(np.array([[1, -1], [0, 1]], np.int8))
-    model, method = create_model("tiny", "gap", 2, image_size=16), create_method("known-only", {}, labels)
+    model, method = create_model(Config(), 2, image_size=16), create_method("known-only", {}, labels)
     return State(model.to(device), method.to(device), None, Diagnosis(labels, None).to(device), torch.device(device))
 
 

@@ -25,7 +25,7 @@ class Methods:
                 [
                     {
                         "method": name,
-                        "what": kind.summary,
+                        "what": kind.description,
                         "labels": kind.suits,
                         "cost": kind.cost,
                         "heads": list(kind.heads),
@@ -36,7 +36,7 @@ class Methods:
             )
         entries = {}
         for name, kind in METHODS.items():
-            lines = [kind.summary, f"labels: {kind.suits}; cost: {kind.cost}", *set_words(choices(kind.Settings))]
+            lines = [kind.description, f"labels: {kind.suits}; cost: {kind.cost}", *set_words(choices(kind.Settings))]
             entries[name] = lines + ([f"goes with --head {' or '.join(kind.heads)}"] if kind.heads else [])
         return print_entries(entries)
 
@@ -56,7 +56,7 @@ class Parts:
         from trilabel.training.strategies import STRATEGIES, RelabelSettings
 
         parts: list[tuple[str, str, str, dict[str, Any], dict[str, str]]] = [
-            (part, name, kind.summary, {f.name: f.default for f in fields(kind.Settings)}, choices(kind.Settings))
+            (part, name, kind.description, {f.name: f.default for f in fields(kind.Settings)}, choices(kind.Settings))
             for part, kinds in (("head", HEADS), ("graph", GRAPHS))
             for name, kind in kinds.items()
         ]

@@ -16,7 +16,7 @@ _DURAND: SearchGrid = {"settings.value": (3.0, 5.0, 20.0, 50.0), "settings.gamma
 _HUYNH: SearchGrid = {
     "settings.label_weight": (0.0, 0.5, 1.0, 2.0),
     "settings.feature_weight": (0.0, 0.5, 1.0, 2.0),
-    "settings.neighbours": (3, 5, 7),
+    "settings.neighbors": (3, 5, 7),
 }
 _SALIENCY: SearchGrid = {"head_settings.alpha": (0.1, 0.2, 0.3, 0.4, 0.5), "head_settings.k": (1, 2, 3, 4, 5)}
 _THRESHOLD: SearchGrid = {"settings.threshold": (0.5, 0.6, 0.7, 0.8, 0.9)}

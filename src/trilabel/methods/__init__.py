@@ -1,4 +1,4 @@
-"""The methods, by the names that users give. Adding one: a file here, a line in METHODS, a row in docs, a test."""
+"""The methods by name. Adding one: a file here, a line in METHODS, a row in docs/methods.md, a test file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ from trilabel.settings import settings_of
 
 __all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_method", "create_method"]
 
-METHODS: dict[str, type[Method]] = {
+METHODS: dict[str, type[Method[Any]]] = {
     "known-only": KnownOnly,
     "assume-negative": AssumeNegative,
     "expected-positive": ExpectedPositive,
@@ -45,14 +45,14 @@ METHODS: dict[str, type[Method]] = {
 
 def create_method(
     name: str, settings: Mapping[str, Any], labels: Labels, features: int = 0, validation: Labels | None = None
-) -> Method:
+) -> Method[Any]:
     """The method `name` for training images with these labels (see `Method`); refuses what it cannot learn from."""
     chosen = check_method(name, settings, labels)
     return METHODS[name](chosen, labels, features, validation)
 
 
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
-    """Reads a method's settings and makes sure that it can learn from these labels; gives the settings."""
+    """The settings of the method `name` as its dataclass; refuses wrong ones, and labels it cannot learn from."""
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)
     chosen = settings_of(METHODS[name].Settings, settings, name)
@@ -61,10 +61,10 @@ def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
 
 
 def choose_method(labels: Labels) -> tuple[str, dict[str, Any]]:
-    """(method, its settings) for someone who named none: by whether negatives are known, of most classes at least.
+    """(method, its settings) where the user named none: known-only if half of the classes or more have known negatives.
 
-    Assumed negatives weigh little: where positives alone are known, plain AN ranks no better and hardly ever calls a
-    class present.
+    Otherwise assumed negatives weigh little: with positives alone, plain AN ranks no better and hardly ever predicts a
+    class as present.
     """
     without, classes = one_sided(labels)
     return ("assume-negative", {"weight": None}) if 2 * without > classes else ("known-only", {})

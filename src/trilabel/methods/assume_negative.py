@@ -1,4 +1,4 @@
-"""Taking unknown for absent: the baseline of Cole 2021 (AN, WAN, AN-LS) and Kim 2022."""
+"""Unknown scored as absent: the baseline of Cole 2021 (AN, WAN, AN-LS) and Kim 2022."""
 
 from dataclasses import dataclass
 
@@ -13,23 +13,22 @@ from trilabel.methods.checks import require_positives
 
 @dataclass(frozen=True)
 class AssumeNegativeSettings:
-    """Plain AN as it stands; a weight below 1 makes it WAN, smoothing makes it AN-LS."""
+    """The defaults are plain AN; a weight below 1 makes it WAN, smoothing makes it AN-LS."""
 
     weight: float | None = 1.0
     """Weight of negatives, known or assumed, against positives; none: 1 ÷ (classes − 1)."""
     smoothing: float = 0.0
     """Share of a target moved to its opposite."""
     smoothing_negatives: float | None = None
-    """The same for negatives where it differs from that of positives; none: as `smoothing`."""
+    """The same for negatives where it differs; none: as `smoothing`."""
 
 
-class AssumeNegative(PureLoss):
+class AssumeNegative(PureLoss[AssumeNegativeSettings]):
     """BCE with every unknown label scored as absent."""
 
     Settings = AssumeNegativeSettings
-    settings: AssumeNegativeSettings
-    summary = "unknown counts as absent; negatives may weigh less (WAN) or targets be smoothed (AN-LS)"
-    suits = "positives known, negatives rare or never named"
+    description = "unknown counts as absent; negatives may weigh less (WAN) or targets be smoothed (AN-LS)"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: AssumeNegativeSettings, labels: Labels) -> None:
@@ -42,7 +41,7 @@ class AssumeNegative(PureLoss):
 
     @classmethod
     def loss(cls, settings: AssumeNegativeSettings, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss with unknown taken for absent that the settings name."""
+        """The loss that the settings name, with unknown as absent."""
         if settings.weight != 1.0:
             return losses.weak_assume_negative(logits, labels, weight=settings.weight)
         negatives = settings.smoothing if settings.smoothing_negatives is None else settings.smoothing_negatives

@@ -1,4 +1,4 @@
-"""Losses that pay more attention to what is hard: focal (Lin 2017) and asymmetric (Ridnik 2021)."""
+"""Losses that weigh hard labels more than easy ones: focal (Lin 2017) and asymmetric (Ridnik 2021)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ from trilabel.losses import unknown_as_absent
 from trilabel.methods.base import PureLoss
 from trilabel.methods.checks import require_both, require_positives
 
-_OTHERWISE = "unknown=absent, or a method for such labels, e.g. assume-negative"
+_INSTEAD = "unknown=absent, or a method for such labels, e.g. assume-negative"
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,11 @@ class FocalSettings:
     """Whether an unknown label counts as absent or takes no part."""
 
 
-class Focal(PureLoss):
+class Focal(PureLoss[FocalSettings]):
     """BCE in which easy labels weigh less."""
 
     Settings = FocalSettings
-    settings: FocalSettings
-    summary = "BCE in which easy labels weigh less (focal loss)"
+    description = "BCE in which easy labels weigh less (focal loss)"
     suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
@@ -47,7 +46,7 @@ class Focal(PureLoss):
 
 @dataclass(frozen=True)
 class AsymmetricSettings:
-    """The settings that its authors release it with."""
+    """The defaults are those of the authors' code."""
 
     gamma_pos: float = 1.0
     """Focus on hard positives."""
@@ -59,12 +58,11 @@ class AsymmetricSettings:
     """Whether an unknown label counts as absent or takes no part."""
 
 
-class Asymmetric(PureLoss):
-    """Focal loss with a focus of their own for negatives, the easiest of which cost nothing."""
+class Asymmetric(PureLoss[AsymmetricSettings]):
+    """Focal loss with a separate focus for negatives, the easiest of which cost nothing."""
 
     Settings = AsymmetricSettings
-    settings: AsymmetricSettings
-    summary = "BCE in which easy labels, above all easy negatives, weigh less (ASL)"
+    description = "BCE in which easy labels, above all easy negatives, weigh less (ASL)"
     suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
@@ -81,7 +79,8 @@ class Asymmetric(PureLoss):
 
 
 def _check(method: str, unknown: str, labels: Labels) -> None:
+    """Refuses labels that the loss cannot learn from, with unknown as the settings say."""
     if unknown == "ignore":
-        require_both(f"{method} with unknown=ignore", labels, _OTHERWISE)
+        require_both(f"{method} with unknown=ignore", labels, _INSTEAD)
     else:
         require_positives(method, labels)

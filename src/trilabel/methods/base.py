@@ -1,7 +1,7 @@
 """The contract between a method and the training loop."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import scipy.sparse as sp
 import torch
@@ -9,53 +9,55 @@ from torch import Tensor, nn
 
 from trilabel.data.side_tables.label_graph import LabelGraph
 from trilabel.labels import Labels
-from trilabel.settings import NoSettings
+
+S = TypeVar("S")
 
 
 class Batch(NamedTuple):
-    """What a step sees of B training images. Everything lies on the device."""
+    """What a step gets of B training images. All tensors are on the device."""
 
     images: Tensor  # B×3×S×S, the weak view (or B×D features in the linear stage)
     strong: Tensor | None  # B×3×S×S, the strong view, for methods with views = 2
     labels: Tensor  # B×C int8: +1 present, −1 absent, 0 unknown; relabelling has filled in some
-    rows: Tensor  # B: row of each image in the labels that the method was made with; none twice
+    rows: Tensor  # B: row of each image in the labels that the method was made with, without duplicates
     epoch: int  # counts from 1 in each stage
     lr: float = 1e-3  # the model's learning rate at this step
     warm_up: bool = False  # whether this is the method's warm-up
 
 
-# (tensor, "sum" or "max") -> the same over all processes
+# (tensor, "sum" or "max") -> the sum or maximum over all processes
 AllReduce = Callable[[Tensor, Literal["sum", "max"]], Tensor]
 
 
-class Method(nn.Module):
-    """How to learn from labels with holes.
+class Method(nn.Module, Generic[S]):
+    """How to learn from labels of which some are unknown; S is the type of its settings.
 
-    It sees neither arguments nor paths, loggers or devices. What it must remember (label estimates, weak labels) is a
-    parameter or buffer: saving and resuming then come for free. Statistics over a batch are per process unless the
+    A method sees neither arguments nor paths, loggers or devices. What it must remember (label estimates, weak labels)
+    is a parameter or buffer: saving and resuming then need no code. Statistics over a batch are per process unless the
     method says otherwise.
     """
 
-    Settings: ClassVar[type[Any]] = NoSettings
-    summary: ClassVar[str]  # one line for `trilabel methods`
+    Settings: type[S]  # a frozen dataclass whose fields all have defaults
+    description: ClassVar[str]  # one line for `trilabel methods`
     suits: ClassVar[str]  # the label situations it is for
     cost: ClassVar[str] = "as plain BCE"
     views: int = 1  # 2: also a strongly augmented view
-    heads: ClassVar[tuple[str, ...]] = ()  # the heads that it works with; none named: all
+    heads: ClassVar[tuple[str, ...]] = ()  # the heads that it works with; empty: all
+    settings: S
 
-    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+    def __init__(self, settings: S, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         """`labels` are those of the training images: sizes, counts and co-occurrence may be read off them.
 
-        features: size of the model's `Output.features`; 0 where nobody knows.
-        validation: labels of the images that choose the epoch, for what a small labelled sample can tell.
+        features: size of the model's `Output.features`; 0 where it is unknown.
+        validation: labels of the images that choose the epoch, for what a small labeled sample can tell.
         """
         super().__init__()
         self.settings = settings
-        self.notes: tuple[str, ...] = ()  # what a person should know before it starts
-        self.warm_up_epochs = 0  # epochs to train first, only for `end_warm_up`; the model then starts anew
+        self.notes: tuple[str, ...] = ()  # what a person should know before training starts
+        self.warm_up_epochs = 0  # epochs to train first, only for `end_warm_up`; the model is then reset
 
     @classmethod
-    def check(cls, settings: Any, labels: Labels) -> None:
+    def check(cls, settings: S, labels: Labels) -> None:
         """Raises a TrilabelError that explains and suggests, where the method cannot work with such labels."""
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
@@ -67,41 +69,42 @@ class Method(nn.Module):
         """Called before each epoch."""
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """{"loss": scalar to minimise, "logits": B×C of the batch without gradient, …}. Nothing waits for the device.
+        """{"loss": scalar to minimize, "logits": B×C of the batch without gradient, …}. Must not wait for the device.
 
-        "targets": B×C, as what each label was scored (+1, −1, 0 not at all), where that is not what the batch says or
-        unknown as absent: the loop counts what became of unknown labels. Further scalars are averaged for the log.
+        "targets": B×C, the value that each label was scored as (+1, −1, 0 not at all), only where that is neither the
+        batch's labels nor these with unknown as absent: the loop counts what became of unknown labels. Further scalars
+        are averaged for the log.
         """
         raise NotImplementedError
 
     def end_warm_up(self, all_reduce: AllReduce) -> None:
-        """Keeps what its steps with `batch.warm_up` were for; the model then starts anew."""
+        """Keeps what was learned in the steps with `batch.warm_up`; the model is then reset."""
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """Makes what each process remembers of its images known to all, before it is saved and after each epoch.
+        """Gives all processes what each remembers of its images, before saving and after each epoch.
 
-        Within an epoch an image belongs to one process (but for the few that fill up the last batch).
+        Within an epoch an image belongs to one process (except the few that fill up the last batch).
         """
 
     def weak_labels(self) -> sp.csr_array | None:
-        """Labels that the method gave to unknown ones for good, N×C of +1/−1; None where it is not of that kind."""
+        """Labels that the method gave to unknown ones for good, N×C of +1/−1; None if it gives none."""
         return None
 
     def label_graph(self) -> LabelGraph | None:
-        """What it learned of how labels go together; None where it is not of that kind."""
+        """What it learned of how labels are related; None if it learns no such thing."""
         return None
 
 
-class PureLoss(Method):
+class PureLoss(Method[S]):
     """A method that is nothing but a loss of logits and labels."""
 
     @classmethod
-    def loss(cls, settings: Any, logits: Tensor, labels: Tensor) -> Tensor:
+    def loss(cls, settings: S, logits: Tensor, labels: Tensor) -> Tensor:
         """B×C logits, B×C labels -> scalar."""
         raise NotImplementedError
 
     @classmethod
-    def check(cls, settings: Any, labels: Labels) -> None:
+    def check(cls, settings: S, labels: Labels) -> None:
         """Lets the loss refuse settings out of range before anything is trained or overwritten."""
         cls.loss(settings, torch.zeros(1, labels.shape[1]), torch.zeros(1, labels.shape[1], dtype=torch.int8))
 

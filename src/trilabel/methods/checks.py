@@ -1,20 +1,19 @@
-"""What labels methods can learn from, and what to say where they cannot."""
+"""Which labels methods can learn from, and what to tell people where they cannot."""
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
 
 def require_positives(method: str, labels: Labels) -> None:
-    """Stops where no label is known to be present."""
+    """Raises where no label is known to be present."""
     if not labels.counts_per_class()[0].any():
         raise TrilabelError(
-            f"{method}: no label here is known to be present, so there is nothing to learn; name classes that "
-            "images do have"
+            f"{method}: no label here is known to be present, so there is nothing to learn; label some positives"
         )
 
 
 def require_both(method: str, labels: Labels, instead: str = "a method for such labels, e.g. assume-negative") -> None:
-    """Stops where a method that learns from known labels alone has positives only."""
+    """Raises where a method that learns from known labels alone has positives only."""
     require_positives(method, labels)
     if not labels.counts_per_class()[1].any():
         raise TrilabelError(
@@ -24,17 +23,17 @@ def require_both(method: str, labels: Labels, instead: str = "a method for such 
 
 
 def one_sided(labels: Labels) -> tuple[int, int]:
-    """(classes with a known present and no known absent, classes with a known present)."""
-    present, absent = labels.counts_per_class()
-    return int(((present > 0) & (absent == 0)).sum()), int((present > 0).sum())
+    """(classes with known positives and no known negatives, classes with known positives)."""
+    positives, negatives = labels.counts_per_class()
+    return int(((positives > 0) & (negatives == 0)).sum()), int((positives > 0).sum())
 
 
 def note_one_sided(method: str, labels: Labels) -> tuple[str, ...]:
-    """What to tell people of classes that a method which learns from known labels alone cannot learn."""
+    """Notes on the classes that a method which learns from known labels alone cannot learn."""
     without, classes = one_sided(labels)
     if not without:
         return ()
     return (
-        f"{method}: {without} of {classes} classes have no known absent and will be called present everywhere; label "
-        "some negatives of them, or use a method for positives alone, such as assume-negative",
+        f"{method}: {without} of {classes} classes have no known negatives and will be called present everywhere; "
+        "label some, or use a method for positives alone, such as assume-negative",
     )

@@ -1,4 +1,4 @@
-"""Expected positive regularisation: only named labels are scored, and the number of positives is held (Cole 2021)."""
+"""Expected positive regularization: only known labels are scored, and the number of positives is held (Cole 2021)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from trilabel.methods.checks import require_positives
 
 @dataclass(frozen=True)
 class ExpectedPositiveSettings:
-    """EPR as in the paper, with known negatives scored too."""
+    """EPR as in the paper, with known negatives scored as well."""
 
     expected_positives: float | None = None
     """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
@@ -22,13 +22,12 @@ class ExpectedPositiveSettings:
     """Weight of the term that holds the predicted number of positives to the expected one."""
 
 
-class ExpectedPositive(Method):
-    """BCE of the known labels, and a penalty where a batch has more or fewer positives an image than expected."""
+class ExpectedPositive(Method[ExpectedPositiveSettings]):
+    """BCE of the known labels, and a penalty where a batch has more or fewer positives per image than expected."""
 
     Settings = ExpectedPositiveSettings
-    settings: ExpectedPositiveSettings
-    summary = "BCE of known labels; unknown ones must only add up to the expected number of positives (EPR)"
-    suits = "positives known, negatives rare or never named; positives per image known or estimable"
+    description = "BCE of known labels; unknown ones must only add up to the expected number of positives (EPR)"
+    suits = "positives known, few negatives or none; positives per image known or estimable"
 
     def __init__(
         self,
@@ -43,7 +42,7 @@ class ExpectedPositive(Method):
 
     @classmethod
     def check(cls, settings: ExpectedPositiveSettings, labels: Labels) -> None:
-        """Needs positives, and an expected number of them that an image can have."""
+        """Needs positives, and an expected number of them within range."""
         check_positives("expected-positive", settings.expected_positives, labels)
         if not 0 <= settings.strength < float("inf"):
             raise TrilabelError(f"expected-positive: strength is a number from 0, not {settings.strength}")
@@ -52,21 +51,21 @@ class ExpectedPositive(Method):
         """One forward pass and the loss."""
         logits, k = model(batch.images).logits, self.expected.value
         loss = losses.expected_positive(logits, batch.labels, k, self.settings.strength)
-        loss = loss + absent_bce(logits, batch.labels)
+        loss = loss + negative_bce(logits, batch.labels)
         return {"loss": loss, "logits": logits.detach()}
 
 
-def absent_bce(logits: Tensor, labels: Tensor) -> Tensor:
-    """Σ over known negatives of BCE ÷ (B·C). The paper has none; where there are some they should not be wasted."""
+def negative_bce(logits: Tensor, labels: Tensor) -> Tensor:
+    """Σ over known negatives of BCE ÷ (B·C). The paper has no known negatives; where there are some, they count."""
     return losses.bce(logits, labels.clamp(max=0))
 
 
 def check_positives(method: str, expected: float | None, labels: Labels) -> None:
-    """Refuses labels without positives, and an expected number of positives that no image can have."""
+    """Refuses labels without positives, and an expected number of positives that is out of range."""
     require_positives(method, labels)
     classes = labels.shape[1]
     if expected is not None and not 0 < expected <= classes:
         raise TrilabelError(
-            f"{method}: expected_positives is the positives of an average image, above 0 and at most {classes} "
+            f"{method}: expected_positives is the mean number of positives per image, above 0 and at most {classes} "
             f"(the classes), not {expected}"
         )

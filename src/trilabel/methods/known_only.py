@@ -1,7 +1,7 @@
 """Learning from the known labels alone: unknown ones take no part (Durand 2019, Cole 2021 "IU", Wang 2023 "BN-BCE")."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
@@ -14,7 +14,7 @@ from trilabel.methods.checks import note_one_sided, require_both
 
 @dataclass(frozen=True)
 class KnownOnlySettings:
-    """What the loss is divided by decides how much an image with few known labels weighs."""
+    """What the loss is divided by: it decides how much an image with few known labels weighs."""
 
     normalize: Literal["all", "batch", "image", "share"] = "batch"
     """all: ÷ images × classes (plain BCE). batch: mean over the batch's known labels (BN-BCE).
@@ -29,15 +29,16 @@ class KnownOnlySettings:
     """Share of a target moved to its opposite; with `normalize=all` only (BCE-LS)."""
 
 
-class KnownOnly(PureLoss):
+class KnownOnly(PureLoss[KnownOnlySettings]):
     """BCE over the known labels, with a choice of what it is divided by."""
 
     Settings = KnownOnlySettings
-    settings: KnownOnlySettings
-    summary = "BCE on the known labels; unknown ones take no part"
+    description = "BCE on the known labels; unknown ones take no part"
     suits = "positives and negatives known"
 
-    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+    def __init__(
+        self, settings: KnownOnlySettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
         super().__init__(settings, labels, features, validation)
         self.notes = note_one_sided("known-only", labels)
 

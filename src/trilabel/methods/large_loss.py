@@ -1,8 +1,8 @@
-"""Large loss (Kim 2022): an unknown label that keeps costing much as an absent one is probably present."""
+"""Large loss (Kim 2022): an unknown label whose loss as absent stays large is probably present."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,11 +21,11 @@ from trilabel.methods.checks import require_positives
 
 @dataclass(frozen=True)
 class LargeLossSettings:
-    """LL-R as it stands; Kim 2022 searched delta in 0.1 … 0.5 (0.005 and 0.01 for 5,000 classes)."""
+    """The defaults are LL-R; Kim 2022 searched delta in 0.1 … 0.5 (0.005 and 0.01 for 5,000 classes)."""
 
     mode: Literal["reject", "correct", "correct-for-good"] = "reject"
     """What happens to the unknown labels with the largest loss: left out of the step (LL-R), scored as present in this
-    step (LL-Ct), or remembered as present from the next visit of the image on (LL-Cp)."""
+    step (LL-Ct), or remembered as present from the next epoch on (LL-Cp)."""
     delta: float = 0.2
     """Relative: by how many percent of a batch's labels their number grows with each epoch (of correct-for-good: that
     many at each step). Absolute: by how much the threshold falls with each epoch."""
@@ -34,20 +34,21 @@ class LargeLossSettings:
     relative."""
 
 
-class LargeLoss(Method):
-    """Assume-negative, but for the unknown labels with the largest loss. The first epoch leaves all alone.
+class LargeLoss(Method[LargeLossSettings]):
+    """Assume-negative, except for the unknown labels with the largest loss. The first epoch changes none.
 
     What is large is decided within the batch of one process.
     """
 
     Settings = LargeLossSettings
-    settings: LargeLossSettings
-    summary = "unknown counts as absent, but those with the largest loss are left out, or taken for present"
-    suits = "positives known, negatives rare or never named"
-    cost = "as plain BCE; correct-for-good keeps a bit for every label"
-    weak: Tensor | None  # N×⌈C/8⌉, a bit a label: those taken for present for good
+    description = "unknown counts as absent, but those with the largest loss are left out, or scored as present"
+    suits = "positives known, few negatives or none"
+    cost = "as plain BCE; correct-for-good keeps one bit per label"
+    weak: Tensor | None  # N×⌈C/8⌉, one bit per label: those scored as present for good
 
-    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+    def __init__(
+        self, settings: LargeLossSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
         super().__init__(settings, labels, features, validation)
         self.classes = labels.shape[1]
         for_good = settings.mode == "correct-for-good"
@@ -58,7 +59,7 @@ class LargeLoss(Method):
 
     @classmethod
     def check(cls, settings: LargeLossSettings, labels: Labels) -> None:
-        """Needs positives, and an amount."""
+        """Needs positives, and numbers within range."""
         require_positives("large-loss", labels)
         if not 0 <= settings.delta <= (100 if settings.start is None else math.inf):
             raise TrilabelError(
@@ -92,13 +93,13 @@ class LargeLoss(Method):
         return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """A label that one process took for present is so for all."""
+        """A label that one process scores as present for good is so for all."""
         if self.weak is not None:
             for part in torch.split(self.weak, ROWS_AT_ONCE):
                 part.copy_(packed(all_reduce(unpacked(part, self.classes).to(torch.uint8), "max")))
 
     def weak_labels(self) -> sp.csr_array | None:
-        """Of correct-for-good: what it took for present."""
+        """Of correct-for-good: the labels it scores as present."""
         if self.weak is None:
             return None
         parts = [unpacked(part, self.classes).cpu().numpy() for part in torch.split(self.weak, ROWS_AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Ranking losses: every present label should score higher than every absent one."""
+"""Ranking losses: every positive of an image should score higher than every negative."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +14,7 @@ from trilabel.methods.checks import require_both, require_positives
 
 @dataclass(frozen=True)
 class RankingSettings:
-    """Which ranking loss, and who is ranked below the positives."""
+    """Which ranking loss, and which labels rank below the positives."""
 
     loss: Literal["pairwise", "lsep", "warp", "ranknet"] = "pairwise"
     """pairwise: hinge on probabilities (PR of Cole 2021). lsep: smooth, on logits (Li 2017). warp: hinge on logits,
@@ -24,15 +24,14 @@ class RankingSettings:
     """Whether an unknown label ranks below the positives as an absent one does, or takes no part."""
 
 
-class Ranking(PureLoss):
-    """Pairs of a present and an absent label of an image, each the wrong way round at a cost.
+class Ranking(PureLoss[RankingSettings]):
+    """Pairs of a positive and a negative of an image cost something where they are in the wrong order.
 
-    Its scores rank the classes of an image; they are not made to be probabilities.
+    Its scores rank the classes of an image; they are no probabilities.
     """
 
     Settings = RankingSettings
-    settings: RankingSettings
-    summary = "positives rank above negatives in every image: pairwise hinge (PR), LSEP, WARP or RankNet"
+    description = "positives rank above negatives in every image: pairwise hinge (PR), LSEP, WARP or RankNet"
     suits = "positives known; with unknown=ignore positives and negatives known"
 
     @classmethod
@@ -50,7 +49,7 @@ class Ranking(PureLoss):
         labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
         match settings.loss:
             case "pairwise":
-                # That loss ranks positives above unknown labels; here these are the ones that count as absent.
+                # That loss ranks positives above unknown labels; so the negatives are passed as unknown.
                 return losses.pairwise_ranking(logits, (labels > 0).to(labels.dtype) - (labels == 0).to(labels.dtype))
             case "lsep":
                 return losses.lsep(logits, labels)

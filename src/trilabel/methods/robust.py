@@ -1,4 +1,4 @@
-"""Losses made for positives that were missed: Hill and SPLC (Zhang 2021), baselines of Wang 2023."""
+"""Losses made for positives that nobody labeled: Hill and SPLC (Zhang 2021), baselines of Wang 2023."""
 
 from dataclasses import dataclass
 
@@ -18,20 +18,19 @@ class HillSettings:
     """As published."""
 
     weight: float = 1.5
-    """An absent label costs (weight − p)·p² at probability p; 1.5 lets go of those that look present."""
+    """An absent label costs (weight − p)·p² at probability p; with 1.5 the cost falls again near 1."""
     margin: float = 1.0
-    """By how much the logit of a present must exceed 0 to count as right as others do at 0."""
+    """How far the logit of a positive must be above 0 to count as others do at 0."""
     gamma: float = 2.0
     """Focus on hard positives."""
 
 
-class Hill(PureLoss):
-    """Unknown counts as absent, at a cost that falls again for labels that look present."""
+class Hill(PureLoss[HillSettings]):
+    """Unknown counts as absent, at a cost that falls again where the model is sure of the opposite."""
 
     Settings = HillSettings
-    settings: HillSettings
-    summary = "unknown counts as absent, but one that looks very present is let go of (Hill)"
-    suits = "positives known, negatives rare or never named"
+    description = "unknown counts as absent, but costs little where the model is sure that it is present (Hill)"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: HillSettings, labels: Labels) -> None:
@@ -54,18 +53,17 @@ class SplcSettings:
     change_epoch: int = 2
     """The first epoch in which it is."""
     margin: float = 1.0
-    """By how much the logit of a known present must exceed 0 to count as right as others do at 0."""
+    """How far the logit of a known positive must be above 0 to count as others do at 0."""
     gamma: float = 2.0
     """Focus on hard labels."""
 
 
-class Splc(Method):
+class Splc(Method[SplcSettings]):
     """Unknown counts as absent until the model is sure enough that it is not."""
 
     Settings = SplcSettings
-    settings: SplcSettings
-    summary = "unknown counts as absent until the model itself calls it present (SPLC)"
-    suits = "positives known, negatives rare or never named"
+    description = "unknown counts as absent until the model itself calls it present (SPLC)"
+    suits = "positives known, few negatives or none"
 
     @classmethod
     def check(cls, settings: SplcSettings, labels: Labels) -> None:
@@ -83,5 +81,5 @@ class Splc(Method):
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
         corrected = splc_corrected(logits, labels, batch.epoch, chosen.tau, chosen.change_epoch)
         loss = splc_with(logits, labels, corrected, chosen.margin, chosen.gamma)
-        taken = unknown_as_absent(labels).masked_fill_(corrected, 1)
-        return {"loss": loss, "logits": logits.detach(), "targets": taken}
+        targets = unknown_as_absent(labels).masked_fill_(corrected, 1)
+        return {"loss": loss, "logits": logits.detach(), "targets": targets}

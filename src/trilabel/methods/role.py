@@ -1,10 +1,10 @@
-"""Regularised online label estimation: a classifier and estimates of all labels teach each other (Cole 2021)."""
+"""Regularized online label estimation: a classifier and estimates of all labels teach each other (Cole 2021)."""
 
 import math
-import os
 from dataclasses import dataclass
 from typing import Literal
 
+import psutil
 import torch
 from torch import Tensor, nn
 
@@ -28,25 +28,24 @@ class RoleSettings:
 
     expected_positives: float | None = None
     """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
-    estimator: Literal["table", "factorised", "network"] = "table"
-    """table: a number for every label. factorised: `rank` numbers for every image, and as many for every class.
+    estimator: Literal["table", "factorized", "network"] = "table"
+    """table: a number for every label. factorized: `rank` numbers for every image and for every class.
     network: a small network on the model's features."""
     rank: int = 32
-    """Of the factorised estimator: numbers an image."""
+    """Of the factorized estimator: numbers per image and per class."""
     hidden: int = 256
     """Of the network: units of its hidden layer."""
     lr_scale: float = 10.0
     """Learning rate of the estimates as a multiple of the model's."""
 
 
-class Role(Method):
+class Role(Method[RoleSettings]):
     """Both classifier and estimates fit the known labels, the expected number of positives, and one another."""
 
     Settings = RoleSettings
-    settings: RoleSettings
-    summary = "estimates every unknown label while it learns, holding the expected number of positives (ROLE)"
-    suits = "positives known, negatives rare or never named; positives per image known or estimable"
-    cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorised)"
+    description = "estimates every unknown label while it learns, holding the expected number of positives (ROLE)"
+    suits = "positives known, few negatives or none; positives per image known or estimable"
+    cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorized)"
 
     def __init__(
         self, settings: RoleSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -55,17 +54,17 @@ class Role(Method):
         self.expected = expected_positives(labels, validation, settings.expected_positives)
         self.notes = (self.expected.describe(),)
         images, classes = labels.shape
-        self.table: LazyAdamTable | None = None  # what is remembered of each image
-        self.estimator = Estimator()  # what makes estimates of it
+        self.table: LazyAdamTable | None = None  # a row of numbers for each image
+        self.estimator = Estimator()  # turns rows of the table, or features, into estimates
         if settings.estimator == "table":
             self.table = LazyAdamTable(first_estimates(labels))
-        elif settings.estimator == "factorised":
-            # Products of numbers up to `most`, so many of them, add up to _UNSURE at most.
+        elif settings.estimator == "factorized":
+            # The sum of `rank` products of numbers up to `most` is at most _UNSURE.
             most = math.sqrt(_UNSURE / settings.rank)
             self.table = LazyAdamTable(torch.empty(images, settings.rank).uniform_(-most, most))
             self.estimator = Factors(settings.rank, classes, most)
         elif not features:
-            raise TrilabelError("role: estimator=network needs a model with features; use estimator=factorised")
+            raise TrilabelError("role: estimator=network needs a model with features; use estimator=factorized")
         else:
             self.estimator = Network(features, settings.hidden, classes)
 
@@ -82,57 +81,58 @@ class Role(Method):
             _check_memory(*labels.shape)
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
-        """What the estimator shares between images; a table trains itself."""
+        """The estimator's weights; the table has an optimizer of its own."""
         own = list(self.parameters())
         return [(own, self.settings.lr_scale)] if own else []
 
     def start_epoch(self, epoch: int) -> None:
-        """A new stage has a new optimizer, and takes over the estimates of the one before ("LinearInit")."""
+        """A new stage has a new optimizer, and keeps the estimates of the stage before ("LinearInit")."""
         if epoch == 1 and self.table is not None:
-            self.table.forget()
+            self.table.reset_optimizer()
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """One forward pass, the loss of classifier and estimates, and a step of the batch's rows of the table."""
+        """One forward pass, the loss of classifier and estimates, and an update of the batch's rows of the table."""
         output, labels = model(batch.images), batch.labels
         logits, expected = output.logits, self.expected.value
         if self.table is None:
             estimate = self.estimator(output.features.detach(), labels)
         else:
-            visit = self.table.visit(batch.rows)
-            estimate = self.estimator(visit.values, labels)
+            state = self.table.read(batch.rows)
+            estimate = self.estimator(state.values, labels)
         value, by_logits, by_estimate = role_gradients(logits, labels, estimate, expected)
         loss = losses.with_gradient(logits, value, by_logits)
         if estimate.requires_grad:
             loss = loss + losses.with_gradient(estimate, torch.zeros_like(value), by_estimate)
         if self.table is not None and torch.is_grad_enabled():
-            self.table.update(visit, self.estimator.back(by_estimate), self.settings.lr_scale * batch.lr)
+            self.table.update(state, self.estimator.table_gradient(by_estimate), self.settings.lr_scale * batch.lr)
         return {"loss": loss, "logits": logits.detach()}
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """Rows that any process visited become known to all."""
+        """All processes get the rows that any of them updated."""
         if self.table is not None:
             self.table.sync(all_reduce)
 
     @torch.no_grad()
     def estimates(self, rows: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
-        """B×C: how probably each label of these images is present. The network needs their features (B×D) for it."""
-        logits: Tensor = self.estimator(features if self.table is None else self.table.visit(rows).values, labels)
+        """B×C: the probability that each label of these images is present. estimator=network needs features (B×D)."""
+        logits: Tensor = self.estimator(features if self.table is None else self.table.read(rows).values, labels)
         return torch.sigmoid(logits)
 
 
 class Estimator(nn.Module):
-    """The table's own: B×C logits, as they stand there."""
+    """Of the full table: its rows are the estimates, B×C logits."""
 
-    def forward(self, remembered: Tensor, labels: Tensor) -> Tensor:
-        return remembered
+    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Rows of the table, and labels B×C -> B×C logits."""
+        return rows
 
-    def back(self, slope: Tensor) -> Tensor:
-        """A slope by the estimates, B×C, as one by what is remembered."""
-        return slope
+    def table_gradient(self, gradient: Tensor) -> Tensor:
+        """The gradient with respect to the estimates (B×C) -> that with respect to the rows of the table."""
+        return gradient
 
 
 class Factors(Estimator):
-    """Estimates of `rank` numbers an image: B×rank, and labels B×C, to B×C logits."""
+    """Estimates from `rank` numbers per image and per class."""
 
     def __init__(self, rank: int, classes: int, most: float) -> None:
         super().__init__()
@@ -140,29 +140,32 @@ class Factors(Estimator):
         self.bias = nn.Parameter(torch.zeros(classes))
 
     def forward(self, of_images: Tensor, labels: Tensor) -> Tensor:
+        """B×rank, and labels B×C -> B×C logits."""
         return of_images @ self.of_classes + self.bias + _SURE * labels
 
-    def back(self, slope: Tensor) -> Tensor:
-        return (slope @ self.of_classes.detach().T).to(slope.dtype)
+    def table_gradient(self, gradient: Tensor) -> Tensor:
+        """B×C -> B×rank."""
+        return (gradient @ self.of_classes.detach().T).to(gradient.dtype)
 
 
 class Network(Estimator):
-    """Estimates of features: B×D, and labels B×C, to B×C logits."""
+    """Estimates from the model's features."""
 
     def __init__(self, features: int, hidden: int, classes: int) -> None:
         super().__init__()
         self.hidden = nn.Linear(features, hidden)
         self.last = nn.Linear(hidden, classes)
-        nn.init.zeros_(self.last.weight)  # so that every unknown label starts undecided, whatever the features
+        nn.init.zeros_(self.last.weight)  # so that every unknown label starts at a half, whatever the features
         nn.init.zeros_(self.last.bias)
 
     def forward(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Features B×D, and labels B×C -> B×C logits."""
         estimate: Tensor = self.last(torch.relu(self.hidden(features))) + _SURE * labels
         return estimate
 
 
 def first_estimates(labels: Labels) -> Tensor:
-    """N×C logits: sure of the known labels, undecided on the others (by torch's global generator)."""
+    """N×C logits: sure for known labels, near 0 at random for others (from torch's global generator)."""
     images, classes = labels.shape
     logits = torch.empty(images, classes).uniform_(-_UNSURE, _UNSURE)
     for rows in torch.split(torch.arange(images), max(1, _LABELS_AT_ONCE // classes)):
@@ -172,10 +175,11 @@ def first_estimates(labels: Labels) -> Tensor:
 
 
 def _check_memory(images: int, classes: int) -> None:
+    """Refuses a table that the machine's memory cannot hold."""
     need = 2 * 3 * 4 * images * classes  # the table, and a copy of it while a checkpoint is written
-    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    have = psutil.virtual_memory().total
     if need > have:
         raise TrilabelError(
             f"role: a table of {images:,} images × {classes:,} classes takes {need / 1e9:,.1f} GB, and this machine "
-            f"has {have / 1e9:,.1f} GB; use --set estimator=factorised or --set estimator=network"
+            f"has {have / 1e9:,.1f} GB; use --set estimator=factorized or --set estimator=network"
         )

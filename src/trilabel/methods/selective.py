@@ -1,7 +1,6 @@
 """Class-aware selective loss (CSL, Ben-Baruch 2022), a baseline of Wang 2023."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +17,7 @@ class SelectiveSettings:
     """Which unknown labels count as absent, and how hard."""
 
     top_k: int = 5
-    """That many unknown labels an image, the most probable ones of the batch, take no part."""
+    """This many unknown labels per image, the most probable ones of the batch, take no part."""
     prior_epochs: int | None = None
     """Epochs of the warm-up that estimates how often each class is present, from known labels alone; none: 3 where
     positives and negatives are known, else 0, which leaves `top_k` to decide alone."""
@@ -27,34 +26,35 @@ class SelectiveSettings:
     gamma_pos: float = 0.0
     """Focus on hard positives."""
     gamma_neg: float = 1.0
-    """Focus on hard negatives that are known."""
+    """Focus on hard known negatives."""
     gamma_unknown: float = 4.0
-    """Focus on hard ones among the unknown that count as absent."""
+    """Focus on hard unknown labels that count as absent."""
     clip: float = 0.0
     """Negatives with a probability below this cost nothing."""
 
 
-class Selective(Method):
-    """Unknown counts as absent, but for classes that are common and labels that look present: those take no part.
+class Selective(Method[SelectiveSettings]):
+    """Unknown counts as absent, except in common classes and for the most probable labels: those take no part.
 
-    How common a class is, a first model tells that learns from known labels alone; training then starts anew.
+    How common a class is, is estimated in a warm-up on known labels alone; the model is then reset.
     """
 
     Settings = SelectiveSettings
-    settings: SelectiveSettings
-    summary = "unknown counts as absent, except in common classes and where it looks present (CSL)"
-    suits = "any mix with positives; at its best where negatives are known too"
+    description = "unknown counts as absent, except in common classes and where it is probably present (CSL)"
+    suits = "any mix with positives; best where negatives are known too"
     cost = "as plain BCE, after a warm-up of prior_epochs"
-    priors: Tensor  # C: share of images with the class, as estimated; 0 where that cannot be
-    seen: Tensor  # C + 1: probabilities of the warm-up's epoch, summed, and how many images they are of
+    priors: Tensor  # C: estimated share of images with the class; 0 where it cannot be estimated
+    sums: Tensor  # C + 1: sums of the probabilities of a warm-up epoch, and the number of images
     learnable: Tensor  # C: classes whose positives and negatives are known
 
-    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+    def __init__(
+        self, settings: SelectiveSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
         super().__init__(settings, labels, features, validation)
         self.register_buffer("priors", torch.zeros(labels.shape[1]))
-        self.register_buffer("seen", torch.zeros(labels.shape[1] + 1, dtype=torch.float64))
-        present, absent = labels.counts_per_class()
-        self.register_buffer("learnable", torch.from_numpy((present > 0) & (absent > 0)), persistent=False)
+        self.register_buffer("sums", torch.zeros(labels.shape[1] + 1, dtype=torch.float64))
+        positives, negatives = labels.counts_per_class()
+        self.register_buffer("learnable", torch.from_numpy((positives > 0) & (negatives > 0)), persistent=False)
         warms_up = bool(self.learnable.any())
         self.warm_up_epochs = 3 * warms_up if settings.prior_epochs is None else settings.prior_epochs
         if not warms_up and settings.prior_epochs is None:
@@ -62,7 +62,7 @@ class Selective(Method):
 
     @classmethod
     def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
-        """Needs positives, and negatives for a warm-up that is asked for."""
+        """Needs positives, and negatives where prior_epochs asks for a warm-up."""
         require_positives("selective", labels)
         if settings.prior_epochs:
             require_both("the warm-up of selective", labels, "prior_epochs=0")
@@ -76,8 +76,8 @@ class Selective(Method):
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
         if batch.warm_up:
             counted = torch.zeros_like(labels, dtype=torch.bool)
-            self.seen[:-1] += torch.sigmoid(logits.detach().float()).sum(0)
-            self.seen[-1:] += len(labels)
+            self.sums[:-1] += torch.sigmoid(logits.detach().float()).sum(0)
+            self.sums[-1:] += len(labels)
         else:
             counted = selected_unknown(logits, labels, chosen.top_k, self.priors > chosen.prior_threshold)
         focus = chosen.gamma_pos, chosen.gamma_neg, chosen.gamma_unknown
@@ -85,12 +85,12 @@ class Selective(Method):
         return {"loss": loss, "logits": logits.detach(), "targets": labels.masked_fill(counted, -1)}
 
     def start_epoch(self, epoch: int) -> None:
-        """What counts is the last epoch of the warm-up."""
-        self.seen.zero_()
+        """Only the last epoch of the warm-up counts."""
+        self.sums.zero_()
 
     def end_warm_up(self, all_reduce: AllReduce) -> None:
-        """The mean probability of a class over the training images is how common it is."""
-        seen = all_reduce(self.seen, "sum")
-        # A class without known negatives was called present everywhere, which says nothing.
-        self.priors.copy_(torch.where(self.learnable, seen[:-1] / seen[-1].clamp(min=1), 0))
-        self.seen.zero_()
+        """A class is as common as its mean probability over the training images."""
+        sums = all_reduce(self.sums, "sum")
+        # A class without known negatives was predicted present everywhere, which says nothing.
+        self.priors.copy_(torch.where(self.learnable, sums[:-1] / sums[-1].clamp(min=1), 0))
+        self.sums.zero_()

@@ -1,7 +1,7 @@
-"""Self-training by consistency (Wang 2023): what a model says of an image it should say of a distorted one too."""
+"""Self-training by consistency (Wang 2023): a model should predict the same for an image and a distorted view of it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,43 +12,44 @@ from trilabel.labels import Labels
 from trilabel.methods.base import Batch, Method
 from trilabel.methods.checks import note_one_sided, require_both
 from trilabel.models import Output
-from trilabel.models.heads.basic import saliency_logits
+from trilabel.models.heads.saliency import saliency_logits
 
 
 @dataclass(frozen=True)
 class SelfTrainingSettings:
-    """Goes with --head saliency for the full method; with --head gap it is consistency without saliency."""
+    """With --head saliency it is the full method; with --head gap it is consistency without saliency."""
 
     threshold: float = 0.6
     """An unknown label counts as present from this probability on, as absent from 1 − threshold down."""
     pseudo: Literal["strong-view", "same-view", "off"] = "strong-view"
     """What pseudo-labels of the weak view are learned on: a strong view, the weak view itself (no strong view is made),
     or nothing: then only known labels are learned, on both views."""
-    labelled_by: Literal["head", "gap", "saliency"] = "head"
+    labeled_by: Literal["head", "gap", "saliency"] = "head"
     """Whose scores make pseudo-labels: the head's own, or those of averaged class maps without or with saliency."""
     label_alpha: float = 0.5
-    """Of labelled_by=saliency: the weight of the most salient cells, as in the saliency head."""
+    """Of labeled_by=saliency: the weight of the most salient cells, as in the saliency head."""
     label_k: int = 5
-    """Of labelled_by=saliency: their number."""
+    """Of labeled_by=saliency: their number."""
     learned_by: Literal["head", "gap"] = "head"
     """Whose scores learn from pseudo-labels: the head's own, or those of averaged class maps."""
     normalize: Literal["image", "batch"] = "image"
     """Mean over each image's labels, then over images; or over the batch's (BN-BCE)."""
 
 
-class SelfTraining(Method):
+class SelfTraining(Method[SelfTrainingSettings]):
     """Known labels on both views, and pseudo-labels from the weak view on the strong one.
 
-    On features computed once there are no views: there both are the same.
+    In the linear stage, on features computed once, both views are the same.
     """
 
     Settings = SelfTrainingSettings
-    settings: SelfTrainingSettings
-    summary = "confident predictions on an image label its strongly augmented view; with --head saliency"
+    description = "confident predictions on an image label its strongly augmented view; with --head saliency"
     suits = "positives and negatives known"
     cost = "two to three times plain BCE: two views of each image"
 
-    def __init__(self, settings: Any, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
+    def __init__(
+        self, settings: SelfTrainingSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
         super().__init__(settings, labels, features, validation)
         self.views = 1 if settings.pseudo == "same-view" else 2
         self.notes = note_one_sided("self-training", labels)
@@ -67,13 +68,12 @@ class SelfTraining(Method):
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass over both views, the loss of known labels and that of pseudo-labels."""
         chosen, images = self.settings, batch.images
-        two = batch.strong is not None
-        seen = images if batch.strong is None else torch.cat((images, batch.strong))
-        output: Output = model(seen, maps=chosen.labelled_by != "head" or chosen.learned_by != "head")
-        known = torch.cat((batch.labels, batch.labels)) if two else batch.labels
+        both = images if batch.strong is None else torch.cat((images, batch.strong))
+        output: Output = model(both, maps=chosen.labeled_by != "head" or chosen.learned_by != "head")
+        known = batch.labels if batch.strong is None else torch.cat((batch.labels, batch.labels))
         supervised = self._loss(output.logits, known)
         with torch.no_grad():
-            weak = self._scores(output, chosen.labelled_by)[: len(images)]
+            weak = self._scores(output, chosen.labeled_by)[: len(images)]
             pseudo = pseudo_labels(weak, batch.labels, chosen.threshold)
         parts = {"known": supervised.detach()}
         if chosen.pseudo == "off":

@@ -1,6 +1,8 @@
 """Backbones: images in, feature maps out. The only file that knows timm."""
 
+import inspect
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,9 +16,12 @@ from torch import Tensor, nn
 from trilabel.errors import TrilabelError
 from trilabel.models.tiny import TinyNet
 
+# Without a classifier every file has tensors that are not needed, and timm would warn of each.
+logging.getLogger("timm.models._builder").setLevel(logging.ERROR)
+
 
 class Backbone(nn.Module):
-    """A network from images (B×3×S×S, normalized) to a feature map (B×D×h×w), and how it wants its images."""
+    """A network from images (B×3×S×S, normalized) to a feature map (B×D×h×w), and the size and colors it expects."""
 
     def __init__(
         self, network: nn.Module, features: int, image_size: int, mean: tuple[float, ...], std: tuple[float, ...]
@@ -41,11 +46,11 @@ class Backbone(nn.Module):
 def create_backbone(name: str, weights: str | None = None, image_size: int | None = None) -> Backbone:
     """A backbone by name.
 
-    name: "tiny", or any timm model. "-v1" behind the name of a timm bottleneck ResNet moves the stride of each stage
-        from the 3×3 to the first 1×1 convolution (the original ResNet, as Keras and Caffe weights have it).
+    name: "tiny", or any timm model. A timm bottleneck ResNet with "-v1" appended has the stride of each stage in its
+        first 1×1 convolution instead of the 3×3 (the original ResNet, as Keras and Caffe weights have it).
     weights: a .safetensors file or a folder that holds one; the folder of a run, to start from its best model; "hub"
         downloads timm's own; None starts at random.
-    image_size: pixels a side; None takes what the weights were trained at.
+    image_size: pixels per side; None takes what the weights were trained at.
     """
     if weights is not None and is_run(weights):
         backbone = create_backbone(name, None, image_size)
@@ -54,7 +59,7 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     if name == "tiny":
         if weights is not None:
             if weights != "hub":
-                _weights_file(weights)  # a name that is not there is the more likely mistake
+                _weights_file(weights)  # a file that does not exist is the more likely mistake
             raise TrilabelError(
                 "the tiny network has no pretrained weights; leave weights out, name a run of it, or a timm backbone"
             )
@@ -67,13 +72,15 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     network = _create(timm_name, weights, image_size)
     if name.endswith("-v1"):
         _stride_in_first_convolution(network, name)
-    wants = network.pretrained_cfg
-    size = image_size or int(wants["input_size"][-1])
+    expects = network.pretrained_cfg
+    size = image_size or int(expects["input_size"][-1])
     patch = getattr(getattr(network, "patch_embed", None), "patch_size", None)
     if isinstance(patch, tuple) and size % patch[0]:
-        raise TrilabelError(f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is no multiple")
+        raise TrilabelError(
+            f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is not a multiple of that"
+        )
     features = network.head_hidden_size if _has_layers_on_top(network) else network.num_features
-    return Backbone(network, int(features), size, tuple(wants["mean"]), tuple(wants["std"]))
+    return Backbone(network, int(features), size, tuple(expects["mean"]), tuple(expects["std"]))
 
 
 def _has_layers_on_top(network: Any) -> bool:
@@ -86,76 +93,80 @@ def is_run(weights: str) -> bool:
     return all((Path(weights) / part).is_file() for part in ("config.json", "best.safetensors"))
 
 
-def load_from_run(module: nn.Module, run: str, start: str, what: str) -> None:
-    """Loads a part of a run's best model, whose tensors have names that begin with `start`, into `module`."""
+def load_from_run(module: nn.Module, run: str, prefix: str, what: str) -> None:
+    """Loads a part of a run's best model, the tensors whose names start with `prefix`, into `module`."""
     best = Path(run) / "best.safetensors"
     complaint = f"{best}: the weights of this run do not fit {what}"
     try:
         with safe_open(best, "pt") as file:
-            found = {key.removeprefix(start): file.get_tensor(key) for key in file.keys() if key.startswith(start)}  # noqa: SIM118
+            found = {key.removeprefix(prefix): file.get_tensor(key) for key in file.keys() if key.startswith(prefix)}  # noqa: SIM118
     except SafetensorError as error:
         raise TrilabelError(f"{complaint} ({error})") from error
     shapes, wanted = ({key: value.shape for key, value in part.items()} for part in (found, module.state_dict()))
-    strays = sorted(key for key in shapes.keys() | wanted.keys() if shapes.get(key) != wanted.get(key))
-    if strays:  # torch would name them all, in thousands of characters
-        raise TrilabelError(f"{complaint} ({len(strays)} parts differ, e.g. {strays[0]!r})")
+    _refuse(complaint, sorted(key for key in shapes.keys() | wanted.keys() if shapes.get(key) != wanted.get(key)))
     module.load_state_dict(found)
 
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:
-    options: dict[str, Any] = {"num_classes": 0, "global_pool": ""}
+    """The timm network `name` as a feature extractor, with the weights of a file, of the hub, or at random."""
+    file = None if weights in (None, "hub") else _weights_file(str(weights))
     complaint = f"backbone {name!r} cannot be made as a feature extractor"
     if weights == "hub":
-        options["pretrained"] = True
         complaint = f"backbone {name!r} could not be made with weights from the hub; give a .safetensors file instead"
-    elif weights is not None:
-        # timm adapts the file to the model (first layer, position embeddings) as it does for its own weights. Some
-        # models would rather read another format (custom_load); more than 0 classes makes it expect a classifier.
-        file = {"file": str(_weights_file(weights)), "custom_load": False, "num_classes": 1}
-        options |= {"pretrained": True, "pretrained_cfg_overlay": file}
-        complaint = f"{weights}: these weights do not fit backbone {name!r}"
-    try:
-        with _watching_loads() as loads:
-            try:
-                network = timm.create_model(name, img_size=image_size, **options)
-            except TypeError:  # convolutional networks take any size and refuse the argument
-                network = timm.create_model(name, **options)
-    except Exception as error:  # timm, safetensors and the hub raise a dozen kinds
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise TrilabelError(f"{complaint} ({' '.join(lines[:2])})") from error
-    if weights not in (None, "hub") and (strays := _strays(network, loads)):
-        raise TrilabelError(f"{complaint} ({len(strays)} parts differ, e.g. {strays[0]!r})")
+    options = {"pretrained": weights == "hub", "num_classes": 0, "global_pool": ""}
+    with _errors_in_one_line(complaint):
+        try:
+            network = timm.create_model(name, img_size=image_size, **options)
+        except TypeError:  # convolutional networks take any size and refuse the argument
+            network = timm.create_model(name, **options)
+    if file is not None:
+        _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
     return network
 
 
-@contextmanager
-def _watching_loads() -> Iterator[list[Any]]:
-    """Collects what load_state_dict returns while the block runs.
+def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
+    """Loads a file of timm weights; one that does not have exactly what the network needs is refused.
 
-    Since the classifier is left out, timm loads leniently: a file of another network would leave this one random, with
-    no more than a line in the log.
+    The file may have a classifier, which the network has not, and may lack the last normalization, which timm puts
+    elsewhere in networks that pool before it.
     """
-    load, log, results = nn.Module.load_state_dict, logging.getLogger("timm.models._builder"), list[Any]()
-    level = log.level
+    with _errors_in_one_line(complaint):
+        tensors = _adapted(timm.models.load_state_dict(str(file)), network, name)
+        classifiers = network.pretrained_cfg.get("classifier") or ()
+        for classifier in (classifiers,) if isinstance(classifiers, str) else classifiers:
+            tensors.pop(f"{classifier}.weight", None)
+            tensors.pop(f"{classifier}.bias", None)
+        missing, unexpected = network.load_state_dict(tensors, strict=False)
+    parts = {key.split(".")[0] for key, _ in network.named_parameters()} - {"head"}
+    missing = [key for key in missing if key.split(".")[0] not in ("norm", "fc_norm")]
+    _refuse(complaint, missing + [key for key in unexpected if key.split(".")[0] in parts])
 
-    def watched(self: nn.Module, *args: Any, **options: Any) -> Any:
-        results.append(load(self, *args, **options))
-        return results[-1]
 
-    nn.Module.load_state_dict = watched  # type: ignore[method-assign]
-    log.setLevel(logging.ERROR)
+def _adapted(tensors: dict[str, Tensor], network: Any, name: str) -> dict[str, Tensor]:
+    """The tensors of a file as timm itself would load them: old names replaced, position embeddings resized."""
+    module = sys.modules[timm.model_entrypoint(name).__module__]
+    for filter_name in ("checkpoint_filter_fn", "_filter_fn", "_filter_torchvision_pretrained"):
+        if (adapt := getattr(module, filter_name, None)) is not None:
+            takes_network = len(inspect.signature(adapt).parameters) > 1
+            adapted: dict[str, Tensor] = adapt(tensors, network) if takes_network else adapt(tensors)
+            return adapted
+    return tensors
+
+
+def _refuse(complaint: str, differing: list[str]) -> None:
+    """Raises where tensors differ; torch would name all of them, in thousands of characters."""
+    if differing:
+        raise TrilabelError(f"{complaint} ({len(differing)} tensors differ, e.g. {differing[0]!r})")
+
+
+@contextmanager
+def _errors_in_one_line(complaint: str) -> Iterator[None]:
+    """Turns whatever timm, safetensors and the hub raise, a dozen kinds of errors, into one line."""
     try:
-        yield results
-    finally:
-        nn.Module.load_state_dict = load  # type: ignore[method-assign]
-        log.setLevel(level)
-
-
-def _strays(network: Any, loads: list[Any]) -> list[str]:
-    """What the network has and the file has not, or the other way round; classifier and last normalization apart."""
-    parts = {name.split(".")[0] for name, _ in network.named_parameters()} - {"head"}
-    missing = [key for load in loads for key in load.missing_keys if key.split(".")[0] not in ("norm", "fc_norm")]
-    return missing + [key for load in loads for key in load.unexpected_keys if key.split(".")[0] in parts]
+        yield
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise TrilabelError(f"{complaint} ({' '.join(lines[:2])})") from error
 
 
 def _weights_file(weights: str) -> Path:

@@ -1,4 +1,4 @@
-"""A graph neural network over the classes (Durand 2019, algorithm 2): scores in, scores that know of each other out."""
+"""A graph neural network over the classes (Durand 2019, algorithm 2): scores in, scores that use each other out."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from trilabel.errors import TrilabelError
 
-_LARGEST = 1e4  # scores beyond it enter the graph as this: an infinite one times a closed gate would be NaN
+_LARGEST = 1e4  # scores beyond it are clamped for the graph: an infinite one times a closed gate would be NaN
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class GnnSettings:
 
 
 class LabelGnn(nn.Module):
-    """One node a class; in each step every node hears the mean message of all others and updates its state by a GRU.
+    """One node per class; in each step every node gets the mean message of all others and updates its state by a GRU.
 
     h⁰_v = x_v·e_v;  m_v = mean over u≠v of ReLU(Linear(h_u));  h_v <- GRU(m_v, h_v), T times;
     output_v = ⟨e_v, h⁰_v + h^T_v⟩ = x_v + ⟨e_v, h^T_v⟩
@@ -37,7 +37,7 @@ class LabelGnn(nn.Module):
     """
 
     Settings: ClassVar[type[GnnSettings]] = GnnSettings
-    summary: ClassVar[str] = "classes exchange messages, so that sure ones help to decide unsure ones"
+    description: ClassVar[str] = "classes exchange messages, so that sure ones help to decide unsure ones"
 
     def __init__(self, classes: int, settings: GnnSettings | None = None) -> None:
         super().__init__()
@@ -54,17 +54,17 @@ class LabelGnn(nn.Module):
         nodes = None if self.nodes is None else F.normalize(self.nodes)
         states = (scores.diag_embed() if nodes is None else scores[..., None] * nodes).flatten(0, 1)
         for _ in range(self.settings.steps):
-            said = F.relu(self.message(states)).view(images, classes, -1)
-            states = self.gru(mean_of_others(said).flatten(0, 1), states)
+            messages = F.relu(self.message(states)).view(images, classes, -1)
+            states = self.gru(mean_of_others(messages).flatten(0, 1), states)
         states = states.view(images, classes, -1)
         change = states.diagonal(dim1=1, dim2=2) if nodes is None else (states * nodes).sum(2)
         return logits + change.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def mean_of_others(said: Tensor) -> Tensor:
+def mean_of_others(messages: Tensor) -> Tensor:
     """B×C×H -> B×C×H: for each class the mean over all other classes, 0 where there is none."""
-    classes = said.shape[1]
+    classes = messages.shape[1]
     if classes == 1:
-        return 0 * said
-    # (C·mean − own) / (C − 1), as one step from own past the mean: no walk over C² pairs, and one kernel.
-    return torch.lerp(said, said.mean(1, keepdim=True), classes / (classes - 1))
+        return 0 * messages
+    # (C·mean − own) / (C − 1), as one step from own past the mean: no loop over C² pairs, and one kernel.
+    return torch.lerp(messages, messages.mean(1, keepdim=True), classes / (classes - 1))

@@ -1,4 +1,4 @@
-"""A network small enough to learn on a laptop's processor while one watches."""
+"""A network small enough to be trained on a laptop's CPU within minutes."""
 
 from torch import Tensor, nn
 
@@ -11,9 +11,9 @@ def _stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:
 class TinyNet(nn.Module):
     """Five convolutions for images of about 64 pixels: B×3×H×W -> feature map B×`num_features`×H/8×W/8.
 
-    The resolution falls before the channels grow, because the first, large maps cost most of the time and hold
-    hardly any of the weights. The last step takes the maximum over each 3×3 neighbourhood, so that a small object
-    still counts once a head averages over the map.
+    The resolution falls before the channels grow, because the first, large maps take most of the time and have hardly
+    any of the weights. The last layer takes the maximum over each 3×3 neighborhood, so that a small object still counts
+    when a head averages over the map.
     """
 
     def __init__(self, num_features: int = 128) -> None:
@@ -29,6 +29,6 @@ class TinyNet(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the feature map (B×D×h×w) of images (B×3×H×W, floating point, about −2…2)."""
+        """The feature map (B×D×h×w) of images (B×3×H×W, floating point, about −2…2)."""
         features: Tensor = self.stages(images)
         return features

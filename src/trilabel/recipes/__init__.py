@@ -222,7 +222,7 @@ _HUYNH_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
             "relabel_settings": {"epochs": [1]},
         },
     ),
-    "imcl": ("IMCL", {"method": "imcl", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbours": 5}}),
+    "imcl": ("IMCL", {"method": "imcl", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbors": 5}}),
 }
 
 
@@ -232,17 +232,17 @@ def _huynh2020() -> Iterator[tuple[str, Callable[[], Config]]]:
         "cub": (
             "figure 3",
             replace(_HUYNH, lr=0.01, epochs=3),
-            {"label_weight": 2.0, "feature_weight": 0.5, "neighbours": 5, "graph": "identity"},
+            {"label_weight": 2.0, "feature_weight": 0.5, "neighbors": 5, "graph": "identity"},
         ),
         # The paper says batches of 1 here, in which no image has a neighbour, and the released code looks for them in a
         # dictionary of 10,000 images: batches of 32 as for the other two, and a memory.
         "coco": (
             "figure 4",
             replace(_HUYNH, backbone="vgg16", lr=0.01, lr_schedule="step", lr_step_epochs=2, epochs=4),
-            {"label_weight": 0.5, "feature_weight": 0.5, "neighbours": 3, "memory": 10_000},
+            {"label_weight": 0.5, "feature_weight": 0.5, "neighbors": 3, "memory": 10_000},
         ),
     }
-    grid = "Grid: label_weight and feature_weight 0 … 2, neighbours 3 … 7."
+    grid = "Grid: label_weight and feature_weight 0 … 2, neighbors 3 … 7."
     for data, (place, base, imcl) in sets.items():
         logistic = replace(base, method="known-only", settings={"normalize": "all"}, keep_head=False, epochs=10)
         logistic = replace(logistic, lr_schedule="constant")
@@ -298,9 +298,9 @@ _WANG_PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "-sr": ("table 2", "BN-BCE and saliency", {"head": "saliency"}),
     "-sr-cr-plain": ("table 2", "BN-BCE, saliency, and consistency without saliency",
                      {"method": "self-training", "head": "saliency",
-                      "settings": {**_BATCH, "labelled_by": "gap", "learned_by": "gap"}}),
+                      "settings": {**_BATCH, "labeled_by": "gap", "learned_by": "gap"}}),
     "-cr-saliency-labels": ("table 2", "BN-BCE and consistency, saliency in the pseudo-labels only",
-                            {"method": "self-training", "settings": {**_BATCH, "labelled_by": "saliency"}}),
+                            {"method": "self-training", "settings": {**_BATCH, "labeled_by": "saliency"}}),
     "-gcn-ml": ("table 1", "GCN-ML, a baseline; word vectors by --set head.vectors=FILE", {"head": "gcn"}),
     "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {}}),
     "-csl": ("table 1", "CSL, a baseline", {"method": "selective", "settings": {}}),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trilabel.data.dataset import Dataset
 from trilabel.files import write_csv
 from trilabel.inference.activation import display_image
-from trilabel.methods.imcl.omp import Neighbours
+from trilabel.methods.imcl.omp import Neighbors
 from trilabel.report.plots import keep_end
 
 MOST_IMAGES = 2000  # to compare with each other: the time is quadratic
@@ -36,7 +36,7 @@ class SimilarityRow(NamedTuple):
     similar: Sequence[SimilarImage]
 
 
-def pairs(neighbours: Neighbours) -> Iterator[tuple[int, int, float, float]]:
+def pairs(neighbours: Neighbors) -> Iterator[tuple[int, int, float, float]]:
     """(image, neighbor, weight by labels, weight by features) for pairs with a weight other than 0."""
     by_labels, by_features = (part.tolist() for part in neighbours.coefficients)
     for image, slots in enumerate(zip(neighbours.index.tolist(), by_labels, by_features, strict=True)):

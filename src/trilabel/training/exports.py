@@ -1,5 +1,7 @@
 """Tables that a finished run leaves for people: labels that were filled in, and how labels go together."""
 
+from typing import Any
+
 import scipy.sparse as sp
 
 from trilabel.data.formats.csv_table.writing import write_known
@@ -13,7 +15,7 @@ from trilabel.training.run_folder import RunFolder
 _MOST_WEAK_LABELS = 20_000_000  # a table of so many takes half a gigabyte and a minute
 
 
-def write_exports(folder: RunFolder, labels: Labels, method: Method, relabelling: Relabelling | None) -> None:
+def write_exports(folder: RunFolder, labels: Labels, method: Method[Any], relabelling: Relabelling | None) -> None:
     """Writes weak labels and the label graph, as of the best epoch, where the run has such.
 
     Weak labels of relabelling go before those of the method.

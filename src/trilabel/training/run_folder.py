@@ -14,7 +14,7 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
 from trilabel.labels import Labels
-from trilabel.models import Classifier, model_of
+from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint
 from trilabel.training.record import EpochRecord
 from trilabel.version import __version__
@@ -161,7 +161,7 @@ class RunFolder:
         """(the model of the best epoch, what the run is)."""
         description = self.read()
         tensors, _ = checkpoint.load(self.best, "model.")
-        classifier = model_of(description.config, len(description.classes), description.image_size)
+        classifier = create_model(description.config, len(description.classes), description.image_size)
         try:
             classifier.load_state_dict(checkpoint.part("model", tensors))
         except RuntimeError as error:

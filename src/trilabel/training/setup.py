@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import Method, create_method
-from trilabel.models import Classifier, model_of
+from trilabel.models import Classifier, create_model
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.components import check_components
 from trilabel.training.diagnosis import Diagnosis
@@ -42,7 +43,7 @@ class Job:
     config: Config
     folder: RunFolder
     model: Classifier
-    method: Method
+    method: Method[Any]
     images: ImageSource
     labels: Labels  # of `images`
     truth: Labels | None  # the same with nothing hidden, where labels were hidden on purpose
@@ -96,7 +97,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         _log_choices(config, dataset)
     torch.manual_seed(config.seed)
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
-    model = model_of(config, len(dataset.classes), config.image_size, weights, read_off)
+    model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
     images, train = _open(fabric, dataset, split.train, config, model.backbone.image_size)
     val_images, val = _open(fabric, dataset, split.val, config, model.backbone.image_size)
     labels, val_labels = dataset.labels[train], dataset.labels[val]

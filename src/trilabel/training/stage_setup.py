@@ -1,6 +1,7 @@
 """What a stage trains and on what: the whole model on images, or its head on features computed once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from trilabel.training.stages import Stage
 class Task(nn.Module):
     """Model and method as one module, so that several processes average the gradients of both."""
 
-    def __init__(self, model: nn.Module, method: Method) -> None:
+    def __init__(self, model: nn.Module, method: Method[Any]) -> None:
         super().__init__()
         self.model = model
         self.method = method

@@ -66,7 +66,7 @@ class State:
     def __init__(
         self,
         model: Classifier,
-        method: Method,
+        method: Method[Any],
         relabelling: Relabelling | None,
         diagnosis: Diagnosis,
         device: torch.device,

@@ -93,7 +93,7 @@ def test_every_rule_comes_into_play():
 def test_one_worked_out_by_hand():
     atoms = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 5.0], [1.0, 2.0, 0.0], [0.0, 3.0, 0.0]])
     # ⟨target, atom⟩² ÷ ‖atom‖² is 16, 1, 28.8 and 16. That leaves (1.6, −0.8, −1), with 2.56, 1, 0 and 0.64. The two
-    # taken make (4, 4, 0) with 2 and 1; of what is left, the only atom that is correlated at all points away from it.
+    # chosen make (4, 4, 0) with 2 and 1; of what is left, the only atom that is correlated at all points away from it.
     found = joint_omp([torch.tensor([[4.0, 4.0, -1.0]])], [atoms], [1.0], 4)
     assert found.index[0, :2].tolist() == [2, 0]
     torch.testing.assert_close(found.coefficients[0], torch.tensor([[2.0, 1.0, 0.0, 0.0]]))

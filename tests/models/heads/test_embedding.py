@@ -6,6 +6,7 @@ import torch
 from tests.support.head_checks import FEATURES, check_head, some_labels
 from tests.support.linear_problem import linear_problem
 from tests.support.one_positive import train
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import create_method
@@ -30,20 +31,20 @@ def test_it_is_a_head(layers, read, file):
 
 def test_the_score_is_an_inner_product():
     head = EmbeddingHead(FEATURES, 4, EmbeddingSettings(size=5))
-    summary = torch.randn(3, FEATURES)
-    logits, (linear,) = head(summary), head.project
+    features = torch.randn(3, FEATURES)
+    logits, (linear,) = head(features), head.project
     for b in range(3):
-        image = [sum(linear.weight[k, d] * summary[b, d] for d in range(FEATURES)) + linear.bias[k] for k in range(5)]
+        image = [sum(linear.weight[k, d] * features[b, d] for d in range(FEATURES)) + linear.bias[k] for k in range(5)]
         for c in range(4):
             torch.testing.assert_close(logits[b, c], sum(image[k] * head.vectors[c, k] for k in range(5)))
 
 
 def test_two_layers_have_a_relu_between():
     head = EmbeddingHead(FEATURES, 4, EmbeddingSettings(size=5, layers=2))
-    summary = torch.randn(3, FEATURES)
+    features = torch.randn(3, FEATURES)
     first, _, second = head.project
-    hidden = (summary @ first.weight.T + first.bias).clamp(min=0)
-    torch.testing.assert_close(head(summary), (hidden @ second.weight.T + second.bias) @ head.vectors.T)
+    hidden = (features @ first.weight.T + first.bias).clamp(min=0)
+    torch.testing.assert_close(head(features), (hidden @ second.weight.T + second.bias) @ head.vectors.T)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -76,7 +77,7 @@ def test_vectors_from_a_file_are_those_of_the_names_and_stay(file, tmp_path):
     learned = EmbeddingHead(FEATURES, 4, EmbeddingSettings(None, 3), labels)
     assert "vectors" in dict(learned.named_parameters()) and learned.state_dict().keys() == head.state_dict().keys()
     gone = EmbeddingSettings(str(tmp_path / "gone.txt"), 3)
-    EmbeddingHead(FEATURES, 4, gone).load_state_dict(head.state_dict())  # to load a run nobody needs the file
+    EmbeddingHead(FEATURES, 4, gone).load_state_dict(head.state_dict())  # to load a run the file is not needed
     with pytest.raises(TrilabelError, match=r"gone\.txt"):
         EmbeddingHead(FEATURES, 4, gone, labels)
 
@@ -84,7 +85,7 @@ def test_vectors_from_a_file_are_those_of_the_names_and_stay(file, tmp_path):
 def test_settings_out_of_range_are_refused():
     for settings, message in (({"layers": 3}, "layers is 1 or 2, not 3"), ({"size": 0}, "at least 1 number")):
         with pytest.raises(TrilabelError, match=message):
-            create_model("tiny", "embedding", 4, head_settings=settings)
+            create_model(Config(head="embedding", head_settings=settings), 4)
 
 
 @pytest.mark.parametrize(

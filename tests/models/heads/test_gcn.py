@@ -1,4 +1,4 @@
-"""The GCN head: its graph and its scores number by number, and that classes learn from their neighbours."""
+"""The GCN head: its graph and its scores number by number, and that classes learn from their neighbors."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from tests.oracles import baselines as oracle
 from tests.support.head_checks import FEATURES, check_head, some_labels
 from tests.support.linear_problem import linear_problem
 from tests.support.one_positive import train
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import create_method
@@ -69,7 +70,7 @@ def test_the_scores_are_written_out():
     labels = some_labels()
     head = GcnHead(FEATURES, 4, SMALL, labels)
     graph = oracle.class_graph(labels.to_signed().tolist(), 0.4, 0.2)
-    assert sum(value > 0 for row in graph for value in row) > 4, "some have neighbours"
+    assert sum(value > 0 for row in graph for value in row) > 4, "some have neighbors"
 
     def layer(nodes, weight):
         outputs = range(len(weight[0]))
@@ -78,9 +79,9 @@ def test_the_scores_are_written_out():
 
     hidden = layer(head.vectors.tolist(), head.first.tolist())
     weights = layer([[max(x, 0.2 * x) for x in row] for row in hidden], head.second.tolist())
-    summary = torch.randn(2, FEATURES)
-    expected = [[sum(w * x for w, x in zip(row, image, strict=True)) for row in weights] for image in summary.tolist()]
-    np.testing.assert_allclose(head(summary).detach(), expected, rtol=1e-4, atol=1e-6)
+    features = torch.randn(2, FEATURES)
+    expected = [[sum(w * x for w, x in zip(row, image, strict=True)) for row in weights] for image in features.tolist()]
+    np.testing.assert_allclose(head(features).detach(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_pooling_and_maps():
@@ -107,11 +108,11 @@ def test_the_graph_is_kept_and_not_learned():
 
 
 def test_what_cannot_be_is_refused():
-    for chosen in ({"threshold": 0}, {"threshold": 1.5}, {"neighbour_weight": 1}, {"neighbour_weight": -0.1}):
-        with pytest.raises(TrilabelError, match="threshold is a share above 0, neighbour_weight one below 1"):
-            create_model("tiny", "gcn", 4, head_settings=chosen)
+    for chosen in ({"threshold": 0}, {"threshold": 1.5}, {"neighbor_weight": 1}, {"neighbor_weight": -0.1}):
+        with pytest.raises(TrilabelError, match="threshold is a share above 0, neighbor_weight one below 1"):
+            create_model(Config(head="gcn", head_settings=chosen), 4)
     with pytest.raises(TrilabelError, match="hidden is at least 1, not 0"):
-        create_model("tiny", "gcn", 4, head_settings={"hidden": 0})
+        create_model(Config(head="gcn", head_settings={"hidden": 0}), 4)
     with pytest.raises(TrilabelError, match=r"10001 classes are too many for its graph \(10000\)"):
         GcnHead(2, 10_001, GcnSettings(size=1, hidden=1))
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.oracles import baselines as oracle
 from tests.support.head_checks import FEATURES, check_head, some_labels
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.models import create_model
@@ -59,34 +60,34 @@ def test_lists_are_the_plain_loop(data):
 @pytest.mark.parametrize("longest", [1, 2, 3, 10])
 def test_scores_are_the_plain_loop(longest):
     head = head_with(longest)
-    summary = torch.randn(12, FEATURES)
+    features = torch.randn(12, FEATURES)
     slow = oracle.LabelRnn(head)
-    expected = [slow.scores(image) for image in summary.tolist()]
+    expected = [slow.scores(image) for image in features.tolist()]
     # Single precision tells probabilities next to 1 apart less and less.
-    np.testing.assert_allclose(head(summary).detach().clamp(max=9), np.minimum(expected, 9), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(head(features).detach().clamp(max=9), np.minimum(expected, 9), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("longest", [1, 2, 3, 10])
 def test_steps_are_the_plain_loop(longest):
     head, labels = head_with(longest), some_labels(12)
-    summary, dense = torch.randn(12, FEATURES), labels.rows(np.arange(12))
+    features, dense = torch.randn(12, FEATURES), labels.rows(np.arange(12))
     lists, counted = head.lists_of(dense)
-    steps = head.unroll(summary, lists)
+    steps = head.unroll(features, lists)
     assert steps.shape == (12, head.steps, 5)
     torch.testing.assert_close(steps.exp().sum(2), torch.ones(12, head.steps))
     costs = -steps.gather(2, lists.unsqueeze(2)).squeeze(2)
     slow = oracle.LabelRnn(head)
-    for b, image in enumerate(summary.tolist()):
+    for b, image in enumerate(features.tolist()):
         expected = slow.cost(image, oracle.list_of(dense[b].tolist(), head.order.tolist(), head.steps))
         np.testing.assert_allclose(costs[b][counted[b]].detach(), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_scores_are_sound_where_the_network_is_sure():
     head = head_with(spread=30)
-    summary = torch.randn(50, FEATURES, requires_grad=True)
-    logits = head(summary)
+    features = torch.randn(50, FEATURES, requires_grad=True)
+    logits = head(features)
     logits.sum().backward()
-    assert logits.isfinite().all() and logits.max() > 16 and summary.grad.isfinite().all()
+    assert logits.isfinite().all() and logits.max() > 16 and features.grad.isfinite().all()
     assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
 
 
@@ -99,4 +100,4 @@ def test_every_weight_has_a_part_in_the_scores():
 def test_settings_out_of_range_are_refused():
     for name in ("size", "hidden", "longest"):
         with pytest.raises(TrilabelError, match=f"head label-rnn: {name} is at least 1, not 0"):
-            create_model("tiny", "label-rnn", 4, head_settings={name: 0})
+            create_model(Config(head="label-rnn", head_settings={name: 0}), 4)

@@ -32,17 +32,17 @@ def moved(score="visual"):
 
 
 def test_the_answers_are_those_of_the_formula():
-    summary = torch.randn(3, FEATURES)
-    visual, relevance = moved()(summary), moved("relevance")(summary)
+    features = torch.randn(3, FEATURES)
+    visual, relevance = moved()(features), moved("relevance")(features)
     head = moved()
     for b in range(3):
         for c in range(4):
             v, r1, r0 = (
                 sigmoid(
-                    sum(w * pace * x for w, x in zip(part.weight[c].tolist(), summary[b].tolist(), strict=True))
+                    sum(w * scale * x for w, x in zip(part.weight[c].tolist(), features[b].tolist(), strict=True))
                     + part.bias[c].item()
                 )
-                for part, pace in ((head.visual, 1), (head.if_present, 0.1), (head.if_absent, 0.1))
+                for part, scale in ((head.visual, 1), (head.if_present, 0.1), (head.if_absent, 0.1))
             )
             p = r1 * v + r0 * (1 - v)
             assert visual[b, c].item() == pytest.approx(math.log(v / (1 - v)), rel=1e-4, abs=1e-5)

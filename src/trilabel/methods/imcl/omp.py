@@ -1,7 +1,7 @@
 """Joint non-negative orthogonal matching pursuit: each image as a sum of few others, the same ones in every modality.
 
 Algorithm 2 of Huynh 2020, for all images at once: k steps of batched arithmetic on inner products, no loop over images,
-and no value of a tensor is ever looked at, so nothing waits for the device.
+and no value of a tensor is ever read, so nothing waits for the device.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# What is this small beside the rest is rounding: a correlation, relative to the target; an atom, to the longest vector.
+# Relative to the rest, smaller values are rounding errors: a correlation relative to the target, an atom to the longest
+# vector.
 _ROUNDING = 1e-6
-# Of dependent atoms (two images with the same labels) it lets the coefficients with the least squares be the solution.
+# Added to the diagonal: makes the solution unique where atoms are dependent (two images with the same labels).
 _RIDGE = 1e-11
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """Which atoms each of B images is made of. Slots that are not used have coefficient 0 everywhere, and any index."""
+class Neighbors:
+    """Which atoms each of B images is made of. Unused slots have coefficient 0 in every modality, and any index."""
 
     index: Tensor  # B×k int64
     coefficients: list[Tensor]  # B×k for each modality, at least 0
@@ -28,19 +29,19 @@ class Neighbours:
 @torch.no_grad()
 def joint_omp(
     targets: Sequence[Tensor], atoms: Sequence[Tensor], weights: Sequence[float], k: int, own: Tensor | None = None
-) -> Neighbours:
+) -> Neighbors:
     """At most k of N atoms for each of B targets, chosen over all modalities m together, with coefficients for each.
 
     targets: B×D_m, atoms: N×D_m, weights: λ_m. own (B): the atom that is the image itself, which it must not use.
 
-    Step by step an image takes the atom with the largest Σ λ_m ⟨residual, atom⟩² ÷ ‖atom‖². Its coefficients are those
-    of least squares over all atoms taken so far, those below 0 set to 0, and they leave the next residual. It stops
+    In each step an image chooses the atom with the largest Σ λ_m ⟨residual, atom⟩² ÷ ‖atom‖². Its coefficients are the
+    least-squares solution over all atoms chosen so far, negative ones set to 0, which gives the next residual. It stops
     when that atom is not positively correlated with the residual in every modality of weight above 0, or when it has
     that atom already: nothing would change any more.
 
     >>> atoms = torch.tensor([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -1.0]])
     >>> joint_omp([torch.tensor([[1.0, 4.0, 0.5]])], [atoms], [1.0], k=2)
-    Neighbours(index=tensor([[1, 0]]), coefficients=[tensor([[2., 1.]])])
+    Neighbors(index=tensor([[1, 0]]), coefficients=[tensor([[2., 1.]])])
     """
     images, count = len(targets[0]), len(atoms[0])
     steps = min(k, count)
@@ -60,33 +61,33 @@ def joint_omp(
                 alive = alive & part.agrees(chosen)
         index, used = torch.cat((index, chosen), 1), torch.cat((used, alive[:, None]), 1)
         for part in modalities:
-            part.take(chosen, index, used)
+            part.add(chosen, index, used)
     unused = (0, k - index.shape[1])
     coefficients = [F.pad(part.coefficients(index), unused) for part in modalities]
-    return Neighbours(F.pad(index, unused), coefficients)
+    return Neighbors(F.pad(index, unused), coefficients)
 
 
 class _Modality:
-    """Inner products of one kind of vectors; atoms have length 1 in them, or 0 where there is next to nothing of one.
+    """Inner products of one kind of vectors; atoms are scaled to length 1, or to 0 where they are almost 0.
 
-    In float64: squares of condition numbers stand in them.
+    In float64, since inner products square the condition number.
     """
 
     def __init__(self, targets: Tensor, atoms: Tensor, steps: int) -> None:
         self.dtype = torch.promote_types(targets.dtype, torch.float32)
-        alike = targets is atoms  # images among themselves: the same products serve twice
+        same = targets is atoms  # images among themselves: the same products are used twice
         self.atoms = atoms.double()
-        targets = self.atoms if alike else targets.double()
+        targets = self.atoms if same else targets.double()
         norms = self.atoms.norm(dim=1)
-        self.lengths = norms if alike else targets.norm(dim=1)
+        self.lengths = norms if same else targets.norm(dim=1)
         longest = torch.cat((norms, self.lengths, norms.new_zeros(1))).amax()
         self.scales = torch.where(norms > _ROUNDING * longest, 1 / norms, 0.0)
         self.start = self._with_all(targets)  # B×N
         self.residual = self.start
-        self.products: Tensor | None = None  # N×N, at once where most of them will be needed
+        self.products: Tensor | None = None  # N×N, computed at once where most of them will be needed
         if len(atoms) <= steps * len(targets):
-            self.products = (self.start if alike else self._with_all(self.atoms)) * self.scales[:, None]
-        self.rows = targets.new_empty(len(targets), steps, len(atoms))  # products of the atoms taken with all
+            self.products = (self.start if same else self._with_all(self.atoms)) * self.scales[:, None]
+        self.rows = targets.new_empty(len(targets), steps, len(atoms))  # products of the chosen atoms with all
         self.solution = targets.new_zeros(len(targets), 0)  # B×t
 
     def _with_all(self, vectors: Tensor) -> Tensor:
@@ -97,16 +98,16 @@ class _Modality:
         agrees: Tensor = self.residual.gather(1, chosen)[:, 0] > _ROUNDING * self.lengths
         return agrees
 
-    def take(self, chosen: Tensor, index: Tensor, used: Tensor) -> None:
-        """Adds the atoms `chosen` (B×1) to those taken, which are `index` (B×t) where `used` says so."""
+    def add(self, chosen: Tensor, index: Tensor, used: Tensor) -> None:
+        """Solves again with the atoms `chosen` (B×1), the last of all chosen ones: `index` (B×t) where `used`."""
         if self.products is None:
             row = self._with_all(self.atoms[chosen[:, 0]]).mul_(self.scales[chosen])
         else:
             row = self.products[chosen[:, 0]]
-        taken = index.shape[1]
-        self.rows[:, taken - 1] = row
-        rows = self.rows[:, :taken]
-        system = rows.gather(2, index[:, None].expand(-1, taken, -1))
+        count = index.shape[1]
+        self.rows[:, count - 1] = row
+        rows = self.rows[:, :count]
+        system = rows.gather(2, index[:, None].expand(-1, count, -1))
         system = system * (used[:, :, None] & used[:, None])
         system.diagonal(dim1=1, dim2=2).add_(_RIDGE)
         factor, _ = torch.linalg.cholesky_ex(system)
@@ -115,5 +116,5 @@ class _Modality:
         self.residual = self.start - (self.solution[:, None] @ rows)[:, 0]
 
     def coefficients(self, index: Tensor) -> Tensor:
-        """B×t, of the atoms as they were given."""
+        """B×t, for the atoms as they were given, not scaled."""
         return (self.solution * self.scales[index]).to(self.dtype)

@@ -1,0 +1,34 @@
+"""The heads by name. Adding one: a file here, a line in HEADS, a row in docs/methods.md, a test file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trilabel.errors import unknown_name_error
+from trilabel.models.heads.base import Head
+from trilabel.models.heads.embedding import EmbeddingHead
+from trilabel.models.heads.gap import GapHead
+from trilabel.models.heads.gcn import GcnHead
+from trilabel.models.heads.label_rnn import LabelRnnHead
+from trilabel.models.heads.latent_noise import LatentNoiseHead
+from trilabel.models.heads.saliency import SaliencyHead
+from trilabel.models.heads.weldon import WeldonHead
+from trilabel.settings import settings_of
+
+__all__ = ["HEADS", "Head", "check_head"]
+
+HEADS: dict[str, type[Head[Any]]] = {
+    "gap": GapHead,
+    "weldon": WeldonHead,
+    "saliency": SaliencyHead,
+    "embedding": EmbeddingHead,
+    "gcn": GcnHead,
+    "latent-noise": LatentNoiseHead,
+    "label-rnn": LabelRnnHead,
+}
+
+
+def check_head(name: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of the head `name` as its dataclass; an unknown name or setting is an error."""
+    if name not in HEADS:
+        raise unknown_name_error("head", name, HEADS)
+    return settings_of(HEADS[name].Settings, settings, name, "head")

@@ -1,7 +1,7 @@
 """Classifiers made from class vectors by convolutions on the graph of what occurs together (ML-GCN, Chen 2019)."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from trilabel.data.side_tables.label_graph import seen_with
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.models.heads.basic import Head
-from trilabel.models.heads.embedding import place_vectors
+from trilabel.models.heads.base import Head
+from trilabel.models.heads.embedding import add_class_vectors
 
 _MOST_CLASSES = 10_000  # the graph is a dense matrix: 400 MB
 
@@ -23,20 +23,20 @@ class GcnSettings:
     """The class vectors, the graph, and the network on it."""
 
     vectors: str | None = None
-    """Text file of word vectors (GloVe, word2vec) for the class names, which then stay as they are; none: learned."""
+    """Text file of word vectors (GloVe, word2vec) for the class names, which are then not trained; none: learned."""
     size: int = 300
-    """Numbers a vector."""
+    """Length of a class vector."""
     hidden: int = 1024
-    """Numbers a class between the two layers."""
+    """Numbers per class between the two layers."""
     threshold: float = 0.4
-    """A class follows from another one if at least this share of the other's images are known to have both."""
-    neighbour_weight: float = 0.2
-    """Weight of all classes that follow from one, beside its own."""
+    """A class is a neighbor of another if at least this share of the other's images have both, as far as is known."""
+    neighbor_weight: float = 0.2
+    """Weight of all neighbors of a class together; the class itself has the rest."""
     pool: Literal["max", "mean"] = "max"
     """How a feature map becomes one vector."""
 
 
-class GcnHead(Head):
+class GcnHead(Head[GcnSettings]):
     """Global pooling, and a linear layer without bias whose weights two graph convolutions make.
 
     With Â the normalized graph and V the vectors of the classes: weights = Â·LeakyReLU(Â·V·W₁)·W₂. The paper counts
@@ -44,12 +44,13 @@ class GcnHead(Head):
     """
 
     Settings = GcnSettings
-    settings: GcnSettings
-    summary = "classifiers made from class vectors on the graph of classes that occur together (ML-GCN)"
+    description = "classifiers made from class vectors on the graph of classes that occur together (ML-GCN)"
     vectors: Tensor  # C×size
     graph: Tensor  # C×C
 
-    def __init__(self, features: int, classes: int, settings: Any = None, labels: Labels | None = None) -> None:
+    def __init__(
+        self, features: int, classes: int, settings: GcnSettings | None = None, labels: Labels | None = None
+    ) -> None:
         super().__init__(features, classes, settings, labels)
         chosen = self.settings
         if classes > _MOST_CLASSES:
@@ -58,12 +59,12 @@ class GcnHead(Head):
             )
         if chosen.hidden < 1:
             raise TrilabelError(f"head gcn: hidden is at least 1, not {chosen.hidden}")
-        if not 0 < chosen.threshold <= 1 or not 0 <= chosen.neighbour_weight < 1:
-            raise TrilabelError("head gcn: threshold is a share above 0, neighbour_weight one below 1")
-        place_vectors(self, classes, chosen.size, chosen.vectors, labels)
+        if not 0 < chosen.threshold <= 1 or not 0 <= chosen.neighbor_weight < 1:
+            raise TrilabelError("head gcn: threshold is a share above 0, neighbor_weight one below 1")
+        add_class_vectors(self, classes, chosen.size, chosen.vectors, labels)
         self.first = _weights(chosen.size, chosen.hidden)
         self.second = _weights(chosen.hidden, features)
-        counted = None if labels is None else class_graph(labels, chosen.threshold, chosen.neighbour_weight)
+        counted = None if labels is None else class_graph(labels, chosen.threshold, chosen.neighbor_weight)
         self.register_buffer("graph", torch.zeros(classes, classes) if counted is None else counted)
 
     def classifiers(self) -> Tensor:
@@ -75,9 +76,9 @@ class GcnHead(Head):
         """B×D×h×w -> B×D."""
         return feature_map.amax((2, 3)) if self.settings.pool == "max" else feature_map.mean((2, 3))
 
-    def forward(self, summary: Tensor) -> Tensor:
+    def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits."""
-        return F.linear(summary, self.classifiers())
+        return F.linear(features, self.classifiers())
 
     def maps(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×C×h×w: the scores of every cell; with pool=mean their mean is the logit."""
@@ -88,12 +89,12 @@ def _weights(inputs: int, outputs: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(inputs, outputs).uniform_(-(outputs**-0.5), outputs**-0.5))
 
 
-def class_graph(labels: Labels, threshold: float, neighbour_weight: float) -> Tensor:
-    """C×C, float32: the weights with which row i takes from the classes j that are often there where i is.
+def class_graph(labels: Labels, threshold: float, neighbor_weight: float) -> Tensor:
+    """C×C, float32: row i holds the weights of the classes j that are often present where class i is.
 
-    j is a neighbour of i if P(j|i) ≥ threshold, counted over the images with i that say of j whether it is there: over
-    all images with i, nothing would be left of it where few labels are known. All neighbours of i share
-    `neighbour_weight`, i itself has the rest; then D^−½·A·D^−½ with D the sums of the rows.
+    j is a neighbor of i if P(j|i) ≥ threshold, counted over the images with i whose label j is known: counted over all
+    images with i, few classes would have neighbors where few labels are known. The neighbors of i divide
+    `neighbor_weight` evenly, i itself has the rest; then D^−½·A·D^−½ with D the sums of the rows.
     """
     together, classes = labels.co_occurrence(), labels.shape[1]
     row = np.repeat(np.arange(classes), np.diff(together.indptr))
@@ -101,8 +102,8 @@ def class_graph(labels: Labels, threshold: float, neighbour_weight: float) -> Te
     known = np.asarray(seen_with(labels)[column, row]).ravel() if len(row) else np.zeros(0)
     chosen = (together.data / np.maximum(known, 1) >= threshold) & (row != column)
     row, column = row[chosen], column[chosen]
-    neighbours = np.bincount(row, minlength=classes)
-    graph = sp.csr_array((neighbour_weight / neighbours[row], (row, column)), shape=(classes, classes)).toarray()
-    np.fill_diagonal(graph, 1 - neighbour_weight)
+    neighbors = np.bincount(row, minlength=classes)
+    graph = sp.csr_array((neighbor_weight / neighbors[row], (row, column)), shape=(classes, classes)).toarray()
+    np.fill_diagonal(graph, 1 - neighbor_weight)
     scale = graph.sum(1) ** -0.5
     return torch.from_numpy((scale[:, None] * graph * scale).astype(np.float32))

@@ -1,7 +1,6 @@
 """The labels of an image one after the other, each given those before it (CNN-RNN, Wang 2016)."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.models.heads.basic import Head
+from trilabel.models.heads.base import Head
 
 _SURE = -(2.0**-24)  # log of the largest probability below 1; logits end at 16.6
 
@@ -20,14 +19,14 @@ class LabelRnnSettings:
     """Sizes of the network."""
 
     size: int = 64
-    """Numbers a label."""
+    """Length of a label's vector."""
     hidden: int = 512
-    """Numbers that the network remembers of the labels so far."""
+    """Length of the LSTM's state, which remembers the labels so far."""
     longest: int = 10
-    """Steps, the end of a list among them: positives of an image beyond that many take no part."""
+    """Most steps of a list, its end included; further positives of an image take no part."""
 
 
-class LabelRnnHead(Head):
+class LabelRnnHead(Head[LabelRnnSettings]):
     """Global average pooling, and an LSTM that names the positives of an image, frequent classes first, then "end".
 
     At each step: scores of all labels and "end" = vectors of the labels · ReLU(U·output of the LSTM + W·features), the
@@ -36,18 +35,23 @@ class LabelRnnHead(Head):
     """
 
     Settings = LabelRnnSettings
-    settings: LabelRnnSettings
-    summary = "labels one after the other, each given those before it (CNN-RNN, for method label-rnn)"
+    description = "labels one after the other, each given those before it (CNN-RNN, for method label-rnn)"
     order: Tensor  # C: the classes, most frequent first
 
-    def __init__(self, features: int, classes: int, settings: Any = None, labels: Labels | None = None) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        settings: LabelRnnSettings | None = None,
+        labels: Labels | None = None,
+    ) -> None:
         super().__init__(features, classes, settings, labels)
         chosen = self.settings
         for field in fields(chosen):
             if getattr(chosen, field.name) < 1:
                 raise TrilabelError(f"head label-rnn: {field.name} is at least 1, not {getattr(chosen, field.name)}")
         self.classes, self.steps = classes, min(chosen.longest, classes + 1)
-        # "end" is the last one, and as the label before the first the beginning too.
+        # The last vector is that of "end", which also stands for the label before the first.
         self.vectors = nn.Embedding(classes + 1, chosen.size)
         nn.init.normal_(self.vectors.weight, std=chosen.size**-0.5)
         self.of_image = nn.Linear(features, chosen.size)
@@ -60,24 +64,24 @@ class LabelRnnHead(Head):
         """B×D×h×w -> B×D."""
         return feature_map.mean((2, 3))
 
-    def forward(self, summary: Tensor) -> Tensor:
+    def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits of the highest probability that a label had at any step of the greedy walk.
 
-        The walk names the best label left at every step and never ends; instead a step counts by how probable it is
-        that the list had not ended before it. So scores are comparable between images, whatever was named in them.
+        The walk names the best label left at every step and never ends; each step is weighted by the probability that
+        the list had not ended before it. So scores are comparable between images, whatever was named in them.
         """
-        image = self.of_image(summary)
+        image = self.of_image(features)
         steps = self._walk(image)
         alive = F.pad(_log_complement(steps[:, :-1, -1]).cumsum(1), (1, 0))
         highest = (steps[:, :, :-1] + alive[:, :, None]).amax(1)
         return (highest - _log_complement(highest)).to(image.dtype)
 
-    def unroll(self, summary: Tensor, lists: Tensor) -> Tensor:
+    def unroll(self, features: Tensor, lists: Tensor) -> Tensor:
         """B×D -> B×steps×(C+1): the log-probability of each label, and of the end, at each step.
 
         lists: B×steps, what is named at each step (see `lists_of`).
         """
-        return self._walk(self.of_image(summary), lists)
+        return self._walk(self.of_image(features), lists)
 
     def _walk(self, image: Tensor, lists: Tensor | None = None) -> Tensor:
         """The same for projected features, B×size; without lists each step names the best label left."""
@@ -101,10 +105,10 @@ class LabelRnnHead(Head):
         return torch.sigmoid(show) * torch.tanh(memory), memory
 
     def lists_of(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """B×C labels -> (B×steps: positives in order, then the end, over and over; B×steps: up to the first end)."""
+        """B×C labels -> (B×steps: positives in order, then "end" repeated; B×steps: True up to the first "end")."""
         present = labels[:, self.order] > 0
         place = present.cumsum(1) - 1
-        # What is not present, and what is too much, goes to a place behind the list, which is cut off.
+        # What is not present, and what the list has no room for, goes to a place behind it, which is cut off.
         place = torch.where(present, place, self.steps).clamp(max=self.steps)
         lists = torch.full((len(labels), self.steps + 1), self.classes, device=labels.device)
         lists = lists.scatter(1, place, self.order.expand_as(place))[:, :-1]

@@ -1,20 +1,20 @@
-"""What an image shows, and what people report of it, apart from each other (Misra 2016)."""
+"""What an image shows and what people report of it, as two separate answers (Misra 2016)."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from trilabel.labels import Labels
-from trilabel.models.heads.basic import Head
+from trilabel.models.heads.base import Head
 
-# Where reports begin, the same for all images: most of what is there is named, little of what is not.
+# Where reports start, the same for all images: most of what is there is named, little of what is not.
 _REPORTED_IF_PRESENT, _REPORTED_IF_ABSENT = 0.9, 0.05
-# What an image looks like changes the reports this much more slowly than what is seen in it.
-_PACE = 0.1
+# The features reach the reports scaled by this, so that these learn more slowly than what is seen.
+_REPORT_SCALE = 0.1
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LatentNoiseSettings:
 
 
 class Beliefs(NamedTuple):
-    """What the head thinks of B images, B×C logits each."""
+    """What the head predicts for B images, B×C logits each."""
 
     present: Tensor  # v: that the class is there
     reported_if_present: Tensor  # r(1|1)
@@ -42,19 +42,24 @@ class Beliefs(NamedTuple):
         )
 
 
-class LatentNoiseHead(Head):
+class LatentNoiseHead(Head[LatentNoiseSettings]):
     """Global average pooling and three linear layers: class there, reported if so, reported if not.
 
-    p(reported) is a product of two functions of the image, and the labels alone do not say which of them is the class
+    p(reported) is a product of two functions of the image, and the labels alone do not tell which of them is the class
     being there. So reports start at 0.9 and 0.05 for all images and learn slowly: what both could explain goes to the
-    image. At the same pace, every other class ends up the wrong way round.
+    class being there. If both learned equally fast, every other class would end up inverted.
     """
 
     Settings = LatentNoiseSettings
-    settings: LatentNoiseSettings
-    summary = "whether a class is there, and whether it would be reported, apart (for method latent-noise)"
+    description = "whether a class is there, and whether it would be reported, separately (for method latent-noise)"
 
-    def __init__(self, features: int, classes: int, settings: Any = None, labels: Labels | None = None) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        settings: LatentNoiseSettings | None = None,
+        labels: Labels | None = None,
+    ) -> None:
         super().__init__(features, classes, settings, labels)
         self.visual = nn.Linear(features, classes)
         self.if_present = _constant(features, classes, _REPORTED_IF_PRESENT)
@@ -64,14 +69,14 @@ class LatentNoiseHead(Head):
         """B×D×h×w -> B×D."""
         return feature_map.mean((2, 3))
 
-    def beliefs(self, summary: Tensor) -> Beliefs:
+    def beliefs(self, features: Tensor) -> Beliefs:
         """B×D -> all that the method needs."""
-        slowly = _PACE * summary
-        return Beliefs(self.visual(summary), self.if_present(slowly), self.if_absent(slowly))
+        scaled = _REPORT_SCALE * features
+        return Beliefs(self.visual(features), self.if_present(scaled), self.if_absent(scaled))
 
-    def forward(self, summary: Tensor) -> Tensor:
+    def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits."""
-        return self.scores(self.beliefs(summary))
+        return self.scores(self.beliefs(features))
 
     def scores(self, beliefs: Beliefs) -> Tensor:
         """B×C logits of the answer that counts."""

@@ -1,4 +1,4 @@
-"""imcl is BCE plus what similar images and related labels say of an image; it finds labels that nobody named."""
+"""imcl is BCE plus terms of similar images and related labels; it finds hidden labels."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.oracles import omp as oracle
+from tests.oracles.omp import dense_graph
 from tests.support.one_positive import batches, linear_model
 from tests.support.threads import as_processes
 from trilabel import losses
@@ -15,8 +16,8 @@ from trilabel.data.side_tables.side_information import read_groups
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
-from trilabel.methods import METHODS, Batch, check_method, create_method
-from trilabel.methods.imcl import Memory, one_hots, similar_images, spread
+from trilabel.methods import Batch, check_method, create_method
+from trilabel.methods.imcl import method as module
 from trilabel.metrics import average_precision
 
 IMAGES, FEATURES, CLASSES = 9, 6, 5
@@ -34,41 +35,32 @@ def batch_of(rows=range(IMAGES), labels=LABELS, seed=4):
     return Batch(images, None, labels.rows(rows.numpy()), rows, 1)
 
 
-def dense(graph):
-    matrix = np.zeros((len(graph.index),) * 2)
-    for label, row in enumerate(zip(graph.index.tolist(), graph.weight.tolist(), graph.used.tolist(), strict=True)):
-        for other, weight, used in zip(*row, strict=True):
-            if used:
-                matrix[label, other] = weight
-    return matrix
-
-
 def by_hand(model, batch, graph, k, weights, side=None, count=None):
     """(bce, label smoothness, feature smoothness), image by image; of the first `count` only."""
     p = torch.sigmoid(model(batch.images).logits).detach().double().numpy()
-    f, z, a = batch.images.double().numpy(), batch.labels.numpy(), dense(graph)
+    f, z, a = batch.images.double().numpy(), batch.labels.numpy(), dense_graph(graph)
     y = np.where(z == 0, 2 * p - 1, z)
     y = y * 0.75 + 0.25
     related = np.array([a @ row for row in y])
     targets, atoms = (
         ([y, f], [related, f]) if side is None else ([np.hstack((y, side)), f], [np.hstack((related, side)), f])
     )
-    taken, (c, c_bar) = oracle.joint_omp(targets, atoms, weights, k, own=list(range(len(y))))
+    chosen_atoms, (c, c_bar) = oracle.joint_omp(targets, atoms, weights, k, own=list(range(len(y))))
     sums = [0.0, 0.0, 0.0]
-    for i, chosen in enumerate(taken[:count]):
+    for i, chosen in enumerate(chosen_atoms[:count]):
         sums[0] -= sum(math.log(p[i, j] if z[i, j] > 0 else 1 - p[i, j]) for j in range(len(p[i])) if z[i, j])
         if any(c[i]):
             guess = np.tanh(sum(w * related[n] for w, n in zip(c[i], chosen, strict=True)))
             sums[1] += ((y[i] - guess) ** 2).sum()
         if any(c_bar[i]):
             sums[2] += ((f[i] - sum(w * f[n] for w, n in zip(c_bar[i], chosen, strict=True))) ** 2).sum()
-    return [value / len(taken[:count]) for value in sums]
+    return [value / len(chosen_atoms[:count]) for value in sums]
 
 
 @pytest.mark.parametrize("graph", ["co-occurrence", "identity"])
 @pytest.mark.parametrize("rows", [range(IMAGES), [5, 2, 7, 0], [3]])
 def test_the_numbers_worked_out_by_hand(graph, rows):
-    method = imcl(graph=graph, neighbours=3, label_neighbours=3, label_weight=2, feature_weight=0.75, balance=False)
+    method = imcl(graph=graph, neighbors=3, label_neighbors=3, label_weight=2, feature_weight=0.75, balance=False)
     model, batch = linear_model(FEATURES, CLASSES), batch_of(rows)
     bce, of_labels, of_features = by_hand(model, batch, method.label_graph(), 3, [2, 0.75])
     parts = method.step(model, batch)
@@ -77,7 +69,7 @@ def test_the_numbers_worked_out_by_hand(graph, rows):
     assert parts["label_smoothness"].item() == pytest.approx(of_labels, rel=1e-4)
     assert parts["feature_smoothness"].item() == pytest.approx(of_features, rel=1e-4)
     assert parts["loss"].item() == pytest.approx(bce + 2 * of_labels + 0.75 * of_features, rel=1e-4)
-    if len(rows) == 1:  # an image without neighbours is left to its known labels
+    if len(rows) == 1:  # an image without neighbors has only its known labels
         assert of_labels == of_features == 0
     else:
         assert of_labels > 0 and of_features > 0
@@ -85,15 +77,15 @@ def test_the_numbers_worked_out_by_hand(graph, rows):
 
 def test_gradients_reach_everything_but_the_coefficients(monkeypatch):
     found = []
-    real = METHODS["imcl"]._neighbours
-    monkeypatch.setattr(METHODS["imcl"], "_neighbours", lambda *args: found.append(real(*args)) or found[-1])
-    method = imcl(label_neighbours=4, balance=False)
+    real = module.joint_omp
+    monkeypatch.setattr(module, "joint_omp", lambda *args: found.append(real(*args)) or found[-1])
+    method = imcl(label_neighbors=4, balance=False)
     model, batch = linear_model(FEATURES, CLASSES), batch_of()
     images = batch.images.clone().requires_grad_()
     method.step(model, batch._replace(images=images))["loss"].backward()
     ours = [images.grad, *(parameter.grad for parameter in model.parameters())]
 
-    a = torch.tensor(dense(method.label_graph()), dtype=torch.float32, requires_grad=True)
+    a = torch.tensor(dense_graph(method.label_graph()), dtype=torch.float32, requires_grad=True)
     model.zero_grad()
     again, (index, c) = batch.images.clone().requires_grad_(), (found[0].index, found[0].coefficients)
     assert not any(of.requires_grad for of in c)
@@ -124,18 +116,6 @@ def test_the_labels_that_are_known_get_a_gradient_from_bce_alone():
 
 
 # ---- its parts
-
-
-def test_related_labels_are_a_product_with_the_graph_and_its_terms_are_never_all_held():
-    labels = Labels.from_signed(np.random.default_rng(0).choice([-1, 0, 1, 1], (60, 80)).astype(np.int8))
-    graph = imcl(labels).label_graph()
-    assert graph.index.shape == (80, 50)
-    y = torch.rand(7, 80, requires_grad=True)
-    sizes = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: sizes.append(x.numel()) or x, lambda x: x):
-        found = spread(y, graph.index, graph.weight.clone().requires_grad_())
-    torch.testing.assert_close(found, y @ torch.tensor(dense(graph)).float().T)
-    assert sizes and max(sizes) <= 80 * 50
 
 
 @pytest.mark.parametrize("settings", [{"label_weight": 0}, {"feature_weight": 0}, {"learn_graph": False}])
@@ -180,23 +160,11 @@ def test_balance_makes_the_terms_of_the_first_batch_as_large_as_its_bce():
 # ---- memory
 
 
-@pytest.mark.parametrize("size", [1, 4, 6, 20])
-def test_the_memory_is_a_queue(size):
-    memory, queue, draw = Memory(size, 2, 3), [], np.random.default_rng(0)
-    for _ in range(12):
-        rows = torch.from_numpy(draw.permutation(50)[: draw.integers(1, 7)])
-        labels, features = torch.rand(len(rows), 2), torch.rand(len(rows), 3)
-        memory.add(rows, labels, features)
-        queue = [*queue, *zip(rows.tolist(), labels.tolist(), features.tolist(), strict=True)][-size:]
-        held = zip(memory.rows.tolist(), memory.labels.tolist(), memory.features.tolist(), strict=True)
-        assert sorted(entry for entry in held if entry[0] >= 0) == sorted(queue)
-
-
-def test_remembered_images_are_neighbours_but_never_of_themselves():
+def test_remembered_images_are_neighbors_but_never_of_themselves():
     method, model = imcl(memory=6, balance=False), linear_model(FEATURES, CLASSES)
     method.step(model, batch_of([0, 1, 2, 3]))
     batch, with_remembered = batch_of([2, 4]), batch_of([2, 4, 0, 1, 3])  # 2 is in the batch already
-    rows, labels, features = method.memory.beside(batch.rows, torch.zeros(2, CLASSES), batch.images)
+    rows, labels, features = method.memory.appended_to(batch.rows, torch.zeros(2, CLASSES), batch.images)
     assert rows.tolist() == [2, 4, 0, 1, -1, 3, -1, -1]
     assert features.shape == (8, FEATURES) and not features[[4, 6, 7]].any() and not labels[[4, 6, 7]].any()
     torch.testing.assert_close(features[[0, 1, 2, 3, 5]], with_remembered.images)
@@ -224,7 +192,7 @@ def test_memory_is_kept_only_where_something_is_learned_and_without_gradient():
         imcl(features=0, memory=4)
 
 
-def test_processes_come_to_remember_the_same_whole_images():
+def test_synced_processes_remember_the_same_images():
     methods, model = [imcl(memory=5) for _ in range(2)], linear_model(FEATURES, CLASSES)
     for rank, method in enumerate(methods):
         method.step(model, batch_of([[0, 7, 2], [5, 1, 2, 3]][rank]))
@@ -247,34 +215,26 @@ def test_processes_come_to_remember_the_same_whole_images():
 # ---- side information
 
 
-def test_groups_are_told_apart_whatever_their_number():
-    groups = torch.tensor([4_000, -1, 7, 4_000, -1, 7, 0])
-    found = one_hots(groups)
-    assert found.shape == (7, 7)
-    same = (groups[:, None] == groups) & (groups >= 0)[:, None]
-    assert torch.equal(found @ found.T, same.float())
-
-
 def side_file(tmp_path, groups):
     rows = [f"{row}.jpg,{group}" for row, group in groups.items()]
     (tmp_path / "side.csv").write_text("\n".join(["image,group", *rows]) + "\n")
     return str(tmp_path / "side.csv")
 
 
-def test_images_of_one_group_are_taken_for_similar(tmp_path):
+def test_images_of_one_group_count_as_similar(tmp_path):
     groups = {0: "a", 1: "b", 2: "a", 3: "b", 5: "a", 8: "b", 77: "b"}
     path, model, batch = side_file(tmp_path, groups), linear_model(FEATURES, CLASSES), batch_of()
     one_hot = np.array([[groups.get(row) == name for name in "ab"] for row in range(IMAGES)], float)
     seen = []
     for weight in (0.0, 1.0, 10.0):
-        method = imcl(side=path, side_weight=weight, neighbours=2, balance=False)
+        method = imcl(side=path, side_weight=weight, neighbors=2, balance=False)
         parts = method.step(model, batch)
         _, of_labels, of_features = by_hand(model, batch, method.label_graph(), 2, [1, 0.5], weight * one_hot)
         assert parts["label_smoothness"].item() == pytest.approx(of_labels, rel=1e-4)
         assert parts["feature_smoothness"].item() == pytest.approx(of_features, rel=1e-4)
         seen.append(parts["loss"].item())
     assert len(set(seen)) == 3
-    plain = imcl(neighbours=2, balance=False).step(model, batch)["loss"].item()
+    plain = imcl(neighbors=2, balance=False).step(model, batch)["loss"].item()
     assert seen[0] == pytest.approx(plain, rel=1e-5)
     assert "groups" not in imcl(side=path).state_dict()
 
@@ -283,7 +243,7 @@ def test_images_of_one_group_are_taken_for_similar(tmp_path):
 def test_remembered_images_have_their_groups_too_and_empty_places_none(tmp_path, rows):
     groups = {0: "a", 1: "b", 2: "a", 4: "b", 5: "a"}
     path, model = side_file(tmp_path, groups), linear_model(FEATURES, CLASSES)
-    method = imcl(side=path, side_weight=10, memory=6, neighbours=2, balance=False)
+    method = imcl(side=path, side_weight=10, memory=6, neighbors=2, balance=False)
     method.step(model, batch_of([0, 1, 2]))
     together = rows + [row for row in (0, 1, 2) if row not in rows]
     one_hot = np.array([[groups.get(row) == name for name in "ab"] for row in together], float)
@@ -312,8 +272,8 @@ def test_a_table_of_groups(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"neighbours": 0}, "neighbours is at least 1, not 0"),
-        ({"label_neighbours": 0}, "label_neighbours is at least 1, not 0"),
+        ({"neighbors": 0}, "neighbors is at least 1, not 0"),
+        ({"label_neighbors": 0}, "label_neighbors is at least 1, not 0"),
         ({"memory": -1}, "memory is at least 0, not -1"),
         ({"label_weight": -0.5}, "label_weight is 0 or more, not -0.5"),
         ({"graph": "cooccurrence"}, "graph is co-occurrence, identity or a table; there is no file 'cooccurrence'"),
@@ -332,8 +292,8 @@ def clustered(seed, images=480, clusters=24, features=64, classes=20):
     """(features, truth, labels with 10 % known): images of a cluster share their labels, which come as twins."""
     draw = np.random.default_rng(seed)
     of = draw.integers(0, clusters, images)
-    centres = draw.gamma(0.4, 1.0, (clusters, features))
-    vectors = np.maximum(centres[of] + draw.standard_normal((images, features)), 0).astype(np.float32)
+    centers = draw.gamma(0.4, 1.0, (clusters, features))
+    vectors = np.maximum(centers[of] + draw.standard_normal((images, features)), 0).astype(np.float32)
     has = draw.random((clusters, classes // 2)) < 0.25
     truth = np.where(np.concatenate((has, has), 1)[of], 1, -1).astype(np.int8)
     return torch.from_numpy(vectors), truth, Labels.from_signed(np.where(draw.random(truth.shape) < 0.1, truth, 0))
@@ -359,7 +319,7 @@ def test_it_finds_hidden_labels_that_known_ones_alone_do_not_tell(seed):
     precision = [np.nanmean(average_precision(m(features).logits.detach(), hidden)) for m in (plain, model)]
     assert precision[1] > precision[0] + 0.03  # 0.61, 0.66 and 0.59 without; 0.68, 0.70 and 0.69 with it
     # Twins always go together. Where that was ever seen, it is learned; of the others, most are found unrelated.
-    start, learned = dense(imcl(labels, 64).label_graph()), dense(method.label_graph())
+    start, learned = dense_graph(imcl(labels, 64).label_graph()), dense_graph(method.label_graph())
     place = np.arange(20)
     twins = start[place, (place + 10) % 20] > 0
     of_twins = (learned - start)[place, (place + 10) % 20][twins]
@@ -370,28 +330,10 @@ def test_it_finds_hidden_labels_that_known_ones_alone_do_not_tell(seed):
 
 
 def test_what_was_learned_can_be_read():
-    method = imcl(label_neighbours=3)
+    method = imcl(label_neighbors=3)
     with torch.no_grad():
         method.weight.fill_(0.5)
     graph = method.label_graph()
     assert not graph.weight.requires_grad and not graph.weight[~graph.used].any() and not graph.used.all()
     assert {weight for _, _, weight in edges(graph, LABELS.classes)} == {0.5}
     assert all(create_method(name, {}, LABELS, FEATURES).label_graph() is None for name in ("known-only", "role"))
-
-
-@pytest.mark.parametrize("at_once", [4, 100])
-def test_similar_images_of_many(monkeypatch, at_once):
-    monkeypatch.setattr("trilabel.methods.imcl._IMAGES_AT_ONCE", at_once)
-    draw = np.random.default_rng(0)
-    features, scores = draw.random((11, 6)).astype(np.float32), draw.random((11, CLASSES)).astype(np.float32)
-    graph = imcl(label_neighbours=3).label_graph()
-    found = similar_images(torch.from_numpy(features), torch.from_numpy(scores), graph, 3, (1.0, 2.0))
-    y = 1.5 * scores.astype(float) - 0.5
-    atoms = [y @ dense(graph).T, features.astype(float)]
-    taken, coefficients = oracle.joint_omp([y, atoms[1]], atoms, [1.0, 2.0], 3, own=list(range(11)))
-    assert found.index.shape == (11, 3) and all(of.dtype == torch.float32 for of in found.coefficients)
-    for row, chosen in enumerate(taken):
-        assert found.index[row, : len(chosen)].tolist() == chosen
-        for of, expected in zip(found.coefficients, coefficients, strict=True):
-            padded = expected[row] + [0.0] * (3 - len(chosen))
-            assert of[row].tolist() == pytest.approx(padded, rel=1e-4, abs=1e-6)

@@ -1,0 +1,187 @@
+"""Interactive multi-label learning: similar images and related labels fill in what is unknown (Huynh 2020)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.data.side_tables.label_graph import LabelGraph, co_occurrence, from_file, identity
+from trilabel.data.side_tables.side_information import read_groups
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.checks import note_one_sided, require_both
+from trilabel.methods.imcl.memory import Memory
+from trilabel.methods.imcl.omp import Neighbors, joint_omp
+from trilabel.methods.imcl.similarity import combined, filled_in, group_vectors, related_labels, smoothness
+
+_SMALLEST = 1e-6  # smaller losses are not balanced against the BCE
+
+
+@dataclass(frozen=True)
+class ImclSettings:
+    """As in the paper on Open Images. CUB: label_weight=2, graph=identity. COCO: label_weight=0.5, neighbors=3."""
+
+    label_weight: float = 1.0
+    """Weight of the label smoothness: an image's labels follow from the related labels of similar images."""
+    feature_weight: float = 0.5
+    """Weight of the feature smoothness: an image's features follow from those of the same similar images."""
+    neighbors: int = 5
+    """Most similar images that an image may have."""
+    graph: str = "co-occurrence"
+    """Which labels are related: co-occurrence, identity (each to itself alone), or a table label,neighbour[,weight]."""
+    label_neighbors: int = 50
+    """Of graph=co-occurrence: labels that a label is related to, itself included."""
+    learn_graph: bool = True
+    """Learn how strongly labels are related; false keeps the initial weights."""
+    memory: int = 0
+    """Number of recent images, as they were then, that are searched for similar ones besides the batch."""
+    side: str | None = None
+    """A table image,group: images of one group are more likely to count as similar."""
+    side_weight: float = 1.0
+    """How much belonging to one group counts; each label counts from -0.5 to 1."""
+    balance: bool = True
+    """Scale both weights so that 1 makes a term as large as the BCE in the first batch, as the paper's code does."""
+
+
+class Imcl(Method[ImclSettings]):
+    """BCE of the known labels + λ_y ‖y − tanh(Σ c A y')‖² + λ_f ‖f − Σ c̄ f'‖², all per image, mean over images.
+
+    y are the labels, unknown ones as the model predicts them; f are the features; the sums are over the similar images,
+    which `joint_omp` finds in the batch (and the memory) along with c and c̄; A says how labels are related. An image
+    without similar ones has no such terms: with c = 0 they would only pull its predictions and features to 0.
+
+    The paper alternates in each mini-batch: find c and c̄, improve A with the model fixed, improve the model with all
+    that fixed. Here c and c̄ are found and held fixed, and one backward pass gives the gradient with respect to A with
+    the model fixed and that with respect to the model with A fixed. Both steps then start from the same point; in the
+    paper the second step uses A after the first.
+
+    Side information is appended to y in the search for similar images, unchanged by A or tanh. In the loss it would be
+    a constant.
+
+    Similar images come from the batch and memory of the process.
+    """
+
+    Settings = ImclSettings
+    description = "predictions follow those of similar images and related labels, both learned as well (IMCL)"
+    suits = "positives and negatives known, few of each; images that resemble each other"
+    cost = "as plain BCE, and products of all pairs of images in batch and memory"
+    index: Tensor  # C×k_a, see LabelGraph
+    used: Tensor
+    weight: Tensor
+    ratios: Tensor  # 2: BCE ÷ smoothness of labels and of features in the first batch; 0 before it
+    groups: Tensor  # N: the group of each training image, −1 where it has none
+
+    def __init__(
+        self, settings: ImclSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.notes = note_one_sided("imcl", labels)
+        graph = _graph(settings, labels)
+        self.register_buffer("index", graph.index)
+        self.register_buffer("used", graph.used)
+        if settings.learn_graph and settings.label_weight:
+            self.weight = nn.Parameter(graph.weight)
+        else:
+            self.register_buffer("weight", graph.weight)
+        self.register_buffer("ratios", torch.zeros(2))
+        if settings.memory and not features:
+            raise TrilabelError("imcl: memory needs a model with features; use memory=0")
+        self.memory = Memory(settings.memory, labels.shape[1], features)
+        if settings.side is not None:
+            self.register_buffer("groups", torch.from_numpy(read_groups(settings.side, labels.ids)), persistent=False)
+
+    @classmethod
+    def check(cls, settings: ImclSettings, labels: Labels) -> None:
+        """Needs both positives and negatives, numbers in range, and tables that can be read."""
+        require_both("imcl", labels)
+        for name, least in (("neighbors", 1), ("label_neighbors", 1), ("memory", 0)):
+            if getattr(settings, name) < least:
+                raise TrilabelError(f"imcl: {name} is at least {least}, not {getattr(settings, name)}")
+        for name in ("label_weight", "feature_weight", "side_weight"):
+            if getattr(settings, name) < 0:
+                raise TrilabelError(f"imcl: {name} is 0 or more, not {getattr(settings, name)}")
+        if settings.graph not in ("co-occurrence", "identity"):
+            _graph(settings, labels)
+        if settings.side is not None:
+            read_groups(settings.side, labels.ids)
+        elif settings.side_weight != ImclSettings.side_weight:
+            raise TrilabelError("imcl: side_weight is for side information; name its table with side=FILE")
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass; the neighbors of each image; BCE and both kinds of smoothness."""
+        output, chosen = model(batch.images), self.settings
+        logits, features = output.logits, output.features.float()
+        bce = losses.bce(logits, batch.labels) * logits.shape[1]
+        parts = {"loss": bce, "logits": logits.detach(), "bce": bce.detach()}
+        if not (chosen.label_weight or chosen.feature_weight):
+            return parts
+        labels = filled_in(logits, batch.labels)
+        rows, all_labels, all_features = self.memory.appended_to(batch.rows, labels, features)
+        strengths = self.weight * self.used
+        with torch.no_grad():
+            related = related_labels(all_labels, self.index, strengths)
+            found = self._neighbors(rows, labels, related, features, all_features)
+        of_labels, of_features = found.coefficients
+        places = found.index
+        if places.numel() < len(all_labels):  # of a large memory only the images that were found get a gradient
+            all_labels, all_features = all_labels[places.flatten()], all_features[places.flatten()]
+            places = torch.arange(places.numel(), device=places.device).view_as(places)
+        related = related_labels(all_labels, self.index, strengths)
+        predicted = torch.tanh(combined(related, places, of_labels)), combined(all_features, places, of_features)
+        terms = (
+            ("label_smoothness", chosen.label_weight, smoothness(labels, predicted[0], of_labels)),
+            ("feature_smoothness", chosen.feature_weight, smoothness(features, predicted[1], of_features)),
+        )
+        for place, (name, weight, value) in enumerate(terms):
+            parts[name] = value.detach()
+            if weight:
+                parts["loss"] = parts["loss"] + weight * self._balance(place, parts[name], parts["bce"]) * value
+        if torch.is_grad_enabled():
+            self.memory.add(batch.rows, labels.detach(), features.detach())
+        return parts
+
+    def _neighbors(
+        self, rows: Tensor, labels: Tensor, related: Tensor, features: Tensor, all_features: Tensor
+    ) -> Neighbors:
+        """Of each image of the batch among all; coefficients of labels, then of features."""
+        chosen, own = self.settings, torch.arange(len(labels), device=rows.device)
+        if chosen.side is not None:
+            side = group_vectors(torch.where(rows >= 0, self.groups[rows.clamp(min=0)], -1)).mul_(chosen.side_weight)
+            labels, related = torch.cat((labels, side[: len(labels)]), 1), torch.cat((related, side), 1)
+        weights = chosen.label_weight, chosen.feature_weight
+        return joint_omp((labels, features), (related, all_features), weights, chosen.neighbors, own)
+
+    def _balance(self, place: int, value: Tensor, bce: Tensor) -> Tensor | float:
+        """The factor of a smoothness: BCE ÷ smoothness in the first batch where it had any."""
+        if not self.settings.balance:
+            return 1.0
+        now = torch.where(value > 0, bce / value.clamp(min=_SMALLEST), 0.0)
+        ratio = torch.where(self.ratios[place] > 0, self.ratios[place], now)
+        if torch.is_grad_enabled():
+            self.ratios[place] = ratio
+        return ratio
+
+    @torch.no_grad()
+    def sync(self, all_reduce: AllReduce) -> None:
+        """Ratios become the mean over the processes that have one; see also `Memory.sync`."""
+        having = all_reduce((self.ratios > 0).float(), "sum")
+        self.ratios.copy_(all_reduce(self.ratios, "sum") / having.clamp(min=1))
+        self.memory.sync(all_reduce)
+
+    def label_graph(self) -> LabelGraph:
+        """How labels are related, as learned so far."""
+        return LabelGraph(self.index.cpu(), (self.weight.detach() * self.used).cpu(), self.used.cpu())
+
+
+def _graph(settings: ImclSettings, labels: Labels) -> LabelGraph:
+    """How labels are related at the start."""
+    if settings.graph == "co-occurrence":
+        return co_occurrence(labels, settings.label_neighbors)
+    if settings.graph == "identity":
+        return identity(labels.shape[1])
+    if not Path(settings.graph).is_file():
+        raise TrilabelError(f"imcl: graph is co-occurrence, identity or a table; there is no file {settings.graph!r}")
+    return from_file(settings.graph, labels.classes)

@@ -1,0 +1,74 @@
+"""A classifier: a backbone and a head, and what they give for a batch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from trilabel.errors import TrilabelError
+from trilabel.models.backbone import Backbone
+from trilabel.models.heads.base import Head
+
+
+class Output(NamedTuple):
+    """What a model gives for a batch of B images."""
+
+    logits: Tensor  # B×C
+    features: Tensor  # B×D, pooled
+    maps: Tensor | None = None  # B×C×h×w class maps, only where the caller asked for them
+
+
+class Classifier(nn.Module):
+    """Backbone and head."""
+
+    def __init__(self, backbone: Backbone, head: Head[Any]) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+
+    def reduce_features(self, images: Tensor) -> Tensor:
+        """B×3×S×S normalized images -> what the head needs of them."""
+        return self.head.reduce_features(self.backbone(images))
+
+    def forward(self, images: Tensor, maps: bool = False) -> Output:
+        """B×3×S×S normalized images -> Output."""
+        feature_map = self.backbone(images)
+        with float32_eval(self, feature_map) as feature_map:
+            features = self.head.reduce_features(feature_map)
+            return Output(self.head(features), pooled(features), self.head.maps(feature_map) if maps else None)
+
+
+class FeatureClassifier(nn.Module):
+    """The head of a classifier with the same interface, fed with features computed before: the linear stage's model."""
+
+    def __init__(self, head: Head[Any]) -> None:
+        super().__init__()
+        self.head = head
+
+    def reduce_features(self, features: Tensor) -> Tensor:
+        """The features themselves, which were reduced before."""
+        return features
+
+    def forward(self, features: Tensor, maps: bool = False) -> Output:
+        """What the head's `reduce_features` gave (B×D for the gap head) -> Output."""
+        if maps and features.ndim == 2:
+            raise TrilabelError("a method that needs class maps cannot be trained on features computed once; fine-tune")
+        with float32_eval(self, features) as features:
+            return Output(self.head(features), pooled(features), self.head.maps(features) if maps else None)
+
+
+@contextmanager
+def float32_eval(model: nn.Module, features: Tensor) -> Iterator[Tensor]:
+    """The features for the head: as float32 in evaluation, since in bf16 many scores would be equal; else unchanged."""
+    if model.training:
+        yield features
+        return
+    with torch.autocast(features.device.type, enabled=False):
+        yield features.float()
+
+
+def pooled(features: Tensor) -> Tensor:
+    """B×D of features that may still be a map."""
+    return features if features.ndim == 2 else features.mean((2, 3))
