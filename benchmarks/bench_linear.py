@@ -24,8 +24,12 @@ from trilabel.data.images import ImageSource
 from trilabel.labels import Labels, simulate
 from trilabel.log import quiet
 from trilabel.models.heads.gap import GapHead
-from trilabel.training.loop import Training, prepare_torch
+from trilabel.training import stage_setup
+from trilabel.training.api import prepare_torch
+from trilabel.training.loop import fit
 from trilabel.training.run_folder import RunFolder
+from trilabel.training.setup import prepare
+from trilabel.training.splits import split_for_training
 
 IMAGES, FEATURES, CLASSES, EPOCHS, BATCH, ALLOWED = 5_000, 2_048, 20, 25, 16, 10.0
 
@@ -49,21 +53,13 @@ LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class OnFeatures(Training):
-    """A training whose features are known already."""
-
-    features: torch.Tensor
-
-    def _summaries(self, images: ImageSource) -> ImageSource:
-        return ImageSource(self.features[: len(images)], images.size, images.device, 0)
-
-
 def run(dataset: Dataset, config: Config, features: torch.Tensor, folder: Path, fabric: Fabric) -> float:
-    training = OnFeatures(fabric, dataset, config, RunFolder(folder), resume=False)
-    training.features = features
-    training.model.head = GapHead(FEATURES, CLASSES)
+    """Seconds of the loop on features that are known already."""
+    job = prepare(fabric, split_for_training(dataset, config), config, RunFolder(folder), resumes=False)
+    job.model.head = GapHead(FEATURES, CLASSES)
+    stage_setup.compute_features = lambda job, images: ImageSource(features[: len(images)], 16, images.device, 0)
     begun = time.perf_counter()
-    training.run()
+    fit(job)
     return time.perf_counter() - begun
 
 

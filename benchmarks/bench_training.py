@@ -32,9 +32,10 @@ from torchvision import transforms
 
 import trilabel as tl
 from trilabel.config import Config
+from trilabel.methods import Batch
 from trilabel.models import create_model
 from trilabel.recipes import fine_tune
-from trilabel.training import loop as engine
+from trilabel.training.stage_setup import Task
 
 CLASSES, WORKERS, FEW = 20, 16, 2_000
 OF_BARE, OF_PLAIN, FIRST_STEP = 0.95, 2.5, 40.0
@@ -93,19 +94,19 @@ def bare(size: int, batch: int, steps: int) -> dict[str, float]:
 def ours(dataset: tl.data.Dataset, config: Config, folder: Path) -> tuple[float, float]:
     """(images a second after the first epoch, age of the process at its first step)."""
     first: list[float] = []
-    step = engine.Task.forward
+    step = Task.forward
 
-    def noted(task: engine.Task, batch: engine.Batch) -> dict[str, Tensor]:
+    def noted(task: Task, batch: Batch) -> dict[str, Tensor]:
         first.append(age())
         return step(task, batch)
 
-    engine.Task.forward = noted  # type: ignore[method-assign]
+    Task.forward = noted  # type: ignore[method-assign]
     try:
         run = tl.train(dataset, config, folder, overwrite=True)
     finally:
-        engine.Task.forward = step  # type: ignore[method-assign]
+        Task.forward = step  # type: ignore[method-assign]
     images = len(dataset.rows_of("train"))
-    return images / min(record["seconds"] for record in run.history[1:]), first[0]
+    return images / min(record.seconds for record in run.history[1:]), first[0]
 
 
 class Files(Dataset[tuple[Tensor, Tensor]]):

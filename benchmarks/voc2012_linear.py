@@ -35,7 +35,7 @@ from trilabel.models import Backbone, Classifier, create_model
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
 from trilabel.report.comparison import run_and_report
-from trilabel.training import loop as engine
+from trilabel.training import run_folder, setup, stage_setup
 from trilabel.training.run_folder import Run, RunFolder
 
 SIZE, WIDTH = 448, 2048
@@ -45,7 +45,9 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
     """N×2048, from the file or into it."""
     file = file.with_suffix(".npy")
     if not file.is_file():
-        model = create_model("resnet50-v1", "gap", 1, weights, SIZE).eval().to(memory_format=torch.channels_last)
+        model = (
+            create_model(Config(backbone="resnet50-v1"), 1, SIZE, weights).eval().to(memory_format=torch.channels_last)
+        )
         views, paths = Views(model.backbone.mean, model.backbone.std), dataset.paths or ()
         found = np.zeros((len(dataset), WIDTH), np.float32)
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
@@ -65,20 +67,19 @@ def features_of(dataset: Dataset, weights: str, file: Path) -> Tensor:
 def on_features(features: Tensor) -> None:
     """Makes the training loop take features for images, and a model that is only a head."""
 
-    def model_of(config: Any, classes: int, *_: Any) -> Classifier:
+    def create(config: Any, classes: int, *_: Any) -> Classifier:
         if config.head != "gap" or config.graph != "none":
             raise TrilabelError("pooled features allow only head gap and no graph")
         return Classifier(Backbone(nn.Identity(), WIDTH, SIZE, (0.0,) * 3, (1.0,) * 3), GapHead(WIDTH, classes))
 
-    def open_rows(self: Any, dataset: Dataset, rows: NDArray[np.int64]) -> tuple[ImageSource, NDArray[np.int64]]:
+    def open_rows(
+        fabric: Any, dataset: Dataset, rows: NDArray[np.int64], *_: Any
+    ) -> tuple[ImageSource, NDArray[np.int64]]:
         return ImageSource(features[torch.from_numpy(rows)], SIZE, torch.device("cpu"), 0), rows
 
-    engine.model_of = model_of
-    engine.Training._open = open_rows  # type: ignore[method-assign]
-    engine.Training._summaries = lambda self, images: images  # type: ignore[method-assign]
-    import trilabel.training.run_folder
-
-    trilabel.training.run_folder.model_of = model_of
+    setup.create_model = run_folder.create_model = create  # type: ignore[assignment, attr-defined]
+    setup._open = open_rows  # type: ignore[assignment]
+    stage_setup.compute_features = lambda job, images: images
 
 
 class FeatureExecutor(RunExecutor):

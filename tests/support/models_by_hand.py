@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from trilabel.config import Config
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import resized
@@ -17,7 +18,7 @@ CPU = torch.device("cpu")
 
 def random_classifier(size=SIZE):
     torch.manual_seed(0)
-    return create_model("tiny", "gap", len(CLASSES), image_size=size)
+    return create_model(Config(), len(CLASSES), image_size=size)
 
 
 def probabilities_by_hand(model, pictures):
