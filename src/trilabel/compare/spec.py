@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -100,23 +100,11 @@ def changed(config: Config, values: Mapping[str, Any], where: str) -> Config:
         elif dot:
             raise TrilabelError(f"{where}: {name}: only {', '.join(SETTINGS_OF.values())} have names behind a dot")
         else:
-            new[field_name] = _read(field_name, value, f"{where}: {field_name}")
+            new[field_name] = read_as(_KINDS[field_name], value, f"{where}: {field_name}")
     try:
         return replace(config, **new)
     except TrilabelError as error:
         raise TrilabelError(f"{where}: {error}") from None
-
-
-def _read(name: str, value: Any, what: str) -> Any:
-    """The value of a field; where it is text, a number is, too: val = 0.2."""
-    default, kind = _FIELDS[name].default, _KINDS[name]
-    if isinstance(value, bool) and not isinstance(default, bool):
-        raise TrilabelError(f"{what} is not true or false, but {value!r} was given")
-    if get_origin(kind) is Literal or str in (kind, *get_args(kind)):
-        value = str(value) if isinstance(value, int | float) else value
-        if not isinstance(value, str | None):
-            raise TrilabelError(f"{what} is text, not {value!r}")
-    return read_as(default, kind, value, what)
 
 
 def row_of(recipe: str, base: Config, name: str = "", as_published: bool = False, **options: Any) -> Row:
