@@ -6,13 +6,16 @@ defaults are those of the recipe or run that the arguments name.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
+from trilabel.cli.arguments import UsageError
 from trilabel.config import Config
+from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
 
 
@@ -61,10 +64,17 @@ def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:
         if not isinstance(spec, StructConstructorSpec):
             return None
         shown = (f for f in spec.fields if not (is_config and f.name in hidden))
-        build = (lambda **given: replace(base, **given)) if is_config else spec.instantiate
+        build = partial(_changed, base) if is_config else spec.instantiate
         return StructConstructorSpec(build, tuple(replace(f, helptext=_one_line(f)) for f in shown))
 
     return registry
+
+
+def _changed(base: Config, **given: Any) -> Config:
+    try:
+        return replace(base, **given)
+    except TrilabelError as error:
+        raise UsageError(str(error)) from None  # of a ValueError tyro would make a box of several lines
 
 
 def _one_line(field: StructFieldSpec) -> Callable[[], str]:
