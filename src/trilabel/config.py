@@ -117,7 +117,7 @@ class Config:
     seed: int = 0
     """Seed of everything random in training."""
     device: str = "auto"
-    """"auto", "cpu" or "cuda"."""
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
     devices: int = 1
     """How many devices (or CPU processes) to train on."""
     precision: Literal["32", "bf16"] = "32"

@@ -39,7 +39,7 @@ class Evaluate:
     broken: Broken = "stop"
     """A missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
-    """"auto", "cpu" or "cuda"."""
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)

@@ -42,7 +42,7 @@ class Maps:
     broken: Broken = "stop"
     """A missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
-    """"auto", "cpu" or "cuda"."""
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
     json: bool = False

@@ -35,7 +35,7 @@ class Predict:
     workers: int | None = None
     """Processes that decode images; none: one per core, 16 at most."""
     device: str = "auto"
-    """"auto", "cpu" or "cuda"."""
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
     overwrite: bool = False
     """Replace the file if it exists."""
     json: bool = False
