@@ -1,10 +1,10 @@
-# `make demo` and `make test` set everything up themselves; nothing else is needed but Python 3.11+, pip and make.
+# Every target sets everything up by itself; nothing else is needed but Python 3.11+, pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check docs bench clean
 
 demo: $(READY)
 	$(BIN)/trilabel demo
@@ -21,13 +21,18 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Warnings are errors. The pages need no network to be read.
+docs: $(READY)
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 bench: $(READY)
 	missed=0; for script in benchmarks/bench_*.py; do $(BIN)/python $$script || missed=1; done; exit $$missed
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs]'
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build

@@ -1,4 +1,4 @@
-"""What the scripts on the embedded scenes share: methods × seeds, several at a time, as a table with spreads."""
+"""What the scripts on the embedded scenes share: methods × seeds, several at a time, as a table of mean ± deviation."""
 
 import argparse
 import json
@@ -14,23 +14,23 @@ COLUMNS = ("test mAP", "test CF1", "hidden found")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One row of a table: what differs from the recipe `small`, which labels are hidden, and which runs it needs."""
+class SceneRow:
+    """One row of a table: its changes to the recipe `small`, the hidden labels, and the runs that it needs."""
 
     changes: Mapping[str, Any]
     hide: str | None
-    needs: tuple[str, ...] = ()  # rows of the same seed that must be there first:
-    needed_for: Literal["weights", "ensemble"] = "weights"  # to start from the first of them, or to relabel with them
+    needs: tuple[str, ...] = ()  # rows of the same seed that must be trained first:
+    needed_for: Literal["weights", "ensemble"] = "weights"  # to start from the first, or to relabel with all
     training_seed: int = 0  # added to the seed, for a second run on the same data
 
 
 @dataclass(frozen=True)
-class Grid:
+class SceneTable:
     """All rows of a table."""
 
     about: str
     out: str
-    rows: Mapping[str, Cell]
+    rows: Mapping[str, SceneRow]
     train: int
     epochs: int
     hide_seed: int = 0
@@ -38,9 +38,9 @@ class Grid:
 
 
 def run_cell(
-    name: str, row: Cell, seed: int, train_images: int, epochs: int, hide_seed: int, out: Path
+    name: str, row: SceneRow, seed: int, train_images: int, epochs: int, hide_seed: int, out: Path
 ) -> dict[str, Any]:
-    """One row, one seed. Scenes, hidden labels and training follow the seed."""
+    """Trains and scores one row with one seed, which also draws the scenes and the hidden labels."""
     import torch
 
     from trilabel.cli.demo_experiment import hidden_positives_found
@@ -49,7 +49,7 @@ def run_cell(
     from trilabel.labels import simulate
     from trilabel.log import quiet
     from trilabel.recipes import small
-    from trilabel.training.loop import train
+    from trilabel.training.api import train
 
     torch.set_num_threads(1)
     full = scenes(train=train_images, seed=seed)
@@ -81,27 +81,28 @@ def run_cell(
 
 
 def folder_of(out: Path, name: str, seed: int) -> Path:
-    """Where a cell's run is; relabelling names runs in a list with commas."""
+    """The run folder of a cell; no commas, because relabelling takes a list of runs with commas."""
     return out / f"{name}-{seed}".replace(",", "").replace(" ", "-")
 
 
-def main(grid: Grid) -> None:
-    """Runs the rows and seeds that are asked for, writes results.json as they come, prints the table."""
-    parser = argparse.ArgumentParser(description=grid.about.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(grid.out))
-    parser.add_argument("--train", type=int, default=grid.train)
-    parser.add_argument("--epochs", type=int, default=grid.epochs)
+def main(table: SceneTable) -> None:
+    """Runs the chosen rows and seeds, writes results.json after each, prints the table."""
+    parser = argparse.ArgumentParser(description=table.about.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(table.out))
+    parser.add_argument("--train", type=int, default=table.train)
+    parser.add_argument("--epochs", type=int, default=table.epochs)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--methods", nargs="+", default=list(grid.rows), metavar="METHOD")
+    parser.add_argument("--methods", nargs="+", default=list(table.rows), metavar="METHOD")
     parser.add_argument("--jobs", type=int, default=1)
     chosen = parser.parse_args()
-    if strangers := [name for name in chosen.methods if name not in grid.rows]:
-        parser.error(f"no row {strangers[0]!r}; there are: {', '.join(grid.rows)}")
-    wanted = {name for name in grid.rows if name in chosen.methods}
-    wanted |= {other for name in wanted for other in grid.rows[name].needs}
-    # Those that start from the runs of others come last.
+    if unknown := [name for name in chosen.methods if name not in table.rows]:
+        parser.error(f"no row {unknown[0]!r}; there are: {', '.join(table.rows)}")
+    wanted = {name for name in table.rows if name in chosen.methods}
+    wanted |= {other for name in wanted for other in table.rows[name].needs}
+    # Rows that need the runs of others come last.
     rounds = [
-        [name for name in grid.rows if name in wanted and bool(grid.rows[name].needs) is late] for late in (False, True)
+        [name for name in table.rows if name in wanted and bool(table.rows[name].needs) is late]
+        for late in (False, True)
     ]
     results: list[dict[str, Any]] = []
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,7 @@ def main(grid: Grid) -> None:
         for names in rounds:
             tasks = [
                 pool.submit(
-                    run_cell, name, grid.rows[name], seed, chosen.train, chosen.epochs, grid.hide_seed, chosen.out
+                    run_cell, name, table.rows[name], seed, chosen.train, chosen.epochs, table.hide_seed, chosen.out
                 )
                 for seed in chosen.seeds
                 for name in names
@@ -118,10 +119,10 @@ def main(grid: Grid) -> None:
                 results.append(task.result())
                 print(json.dumps(results[-1]), flush=True)
                 (chosen.out / "results.json").write_text(json.dumps(results, indent=1))
-    print(f"\n| method | {' | '.join(f'{column} %' for column in grid.shown)} |\n| --- {'| --- ' * len(grid.shown)}|")
+    print(f"\n| method | {' | '.join(f'{column} %' for column in table.shown)} |\n| --- {'| --- ' * len(table.shown)}|")
     for name in [name for names in rounds for name in names]:
         of_name = [result for result in results if result["method"] == name]
-        print(f"| {name} | {' | '.join(spread([result[column] for result in of_name]) for column in grid.shown)} |")
+        print(f"| {name} | {' | '.join(spread([result[column] for result in of_name]) for column in table.shown)} |")
 
 
 def spread(values: list[float | None]) -> str:

@@ -10,7 +10,7 @@ under --out. On a GPU about half an hour with one job, a fraction of it with sev
 
 from typing import Any
 
-from scenes_grid import Cell, Grid, main
+from scenes_grid import SceneRow, SceneTable, main
 
 HIDE = "single-positive"
 START = "AN, 12 epochs"
@@ -22,26 +22,26 @@ LL_CT = {"method": "large-loss", "settings": {"mode": "correct", "delta": 0.3}}
 LL_CP = {"method": "large-loss", "settings": {"mode": "correct-for-good", "delta": 0.1}}
 
 
-def from_linear(changes: dict[str, Any]) -> Cell:
-    return Cell(changes | INIT, HIDE, (START,))
+def from_linear(changes: dict[str, Any]) -> SceneRow:
+    return SceneRow(changes | INIT, HIDE, (START,))
 
 
 ROWS = {
-    START: Cell(AN | {"epochs": 12}, HIDE),
-    "all labels": Cell(ALL, None),
-    "IUN (oracle)": Cell(ALL, "single-positive=1,CLASSES"),
-    "AN": Cell(AN, HIDE),
-    "AN-LS": Cell(AN | {"settings": {"smoothing": 0.1}}, HIDE),
-    "WAN": Cell(AN | {"settings": {"weight": None}}, HIDE),
-    "EPR": Cell({"method": "expected-positive"}, HIDE),
-    "ROLE": Cell({"method": "role"}, HIDE),
-    "LL-R": Cell(LL_R, HIDE),
-    "LL-Ct": Cell(LL_CT, HIDE),
-    "LL-Cp": Cell(LL_CP, HIDE),
-    "ASL": Cell({"method": "asymmetric"}, HIDE),
-    "Hill": Cell({"method": "hill"}, HIDE),
-    "SPLC": Cell({"method": "splc"}, HIDE),
-    "CSL": Cell({"method": "selective", "settings": {"top_k": 1}}, HIDE),
+    START: SceneRow(AN | {"epochs": 12}, HIDE),
+    "all labels": SceneRow(ALL, None),
+    "IUN (oracle)": SceneRow(ALL, "single-positive=1,CLASSES"),
+    "AN": SceneRow(AN, HIDE),
+    "AN-LS": SceneRow(AN | {"settings": {"smoothing": 0.1}}, HIDE),
+    "WAN": SceneRow(AN | {"settings": {"weight": None}}, HIDE),
+    "EPR": SceneRow({"method": "expected-positive"}, HIDE),
+    "ROLE": SceneRow({"method": "role"}, HIDE),
+    "LL-R": SceneRow(LL_R, HIDE),
+    "LL-Ct": SceneRow(LL_CT, HIDE),
+    "LL-Cp": SceneRow(LL_CP, HIDE),
+    "ASL": SceneRow({"method": "asymmetric"}, HIDE),
+    "Hill": SceneRow({"method": "hill"}, HIDE),
+    "SPLC": SceneRow({"method": "splc"}, HIDE),
+    "CSL": SceneRow({"method": "selective", "settings": {"top_k": 1}}, HIDE),
     "AN + LinearInit": from_linear(AN),
     "ROLE + LinearInit": from_linear({"method": "role"}),
     "LL-R + LinearInit": from_linear(LL_R),
@@ -49,4 +49,4 @@ ROWS = {
 }
 
 if __name__ == "__main__":
-    main(Grid(__doc__ or "", "runs/scenes-one-positive", ROWS, train=8000, epochs=24, hide_seed=1200))
+    main(SceneTable(__doc__ or "", "runs/scenes-one-positive", ROWS, train=8000, epochs=24, hide_seed=1200))

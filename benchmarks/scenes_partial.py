@@ -10,7 +10,7 @@ since IMCL starts from a trained model. Writes the runs and results.json under -
 
 from typing import Any
 
-from scenes_grid import Cell, Grid, main
+from scenes_grid import SceneRow, SceneTable, main
 
 HIDE = "keep-share=0.1"
 GNN = {"graph": "gnn"}
@@ -78,18 +78,18 @@ REFINED: dict[str, dict[str, Any]] = {
         "settings": {"label_weight": 0.05, "feature_weight": 0.025, "memory": 1024},
     },
 }
-MEMBERS = {f"member {number}": Cell(known(), HIDE, training_seed=100 * number) for number in (1, 2)}
+MEMBERS = {f"member {number}": SceneRow(known(), HIDE, training_seed=100 * number) for number in (1, 2)}
 ROWS = {
-    "all labels": Cell(known("all"), None),
-    **{name: Cell(changes, HIDE) for name, changes in CHANGES.items()},
-    START: Cell(known("all", epochs=12), HIDE),
+    "all labels": SceneRow(known("all"), None),
+    **{name: SceneRow(changes, HIDE) for name, changes in CHANGES.items()},
+    START: SceneRow(known("all", epochs=12), HIDE),
     **{
-        name: Cell({"epochs": 12, "lr": 1e-3, "keep_head": True, **changes}, HIDE, (START,))
+        name: SceneRow({"epochs": 12, "lr": 1e-3, "keep_head": True, **changes}, HIDE, (START,))
         for name, changes in REFINED.items()
     },
     **MEMBERS,
-    "partial-BCE + [d] ensemble": Cell(known(relabel="ensemble"), HIDE, tuple(MEMBERS), "ensemble"),
+    "partial-BCE + [d] ensemble": SceneRow(known(relabel="ensemble"), HIDE, tuple(MEMBERS), "ensemble"),
 }
 
 if __name__ == "__main__":
-    main(Grid(__doc__ or "", "runs/scenes-partial", ROWS, train=8000, epochs=24))
+    main(SceneTable(__doc__ or "", "runs/scenes-partial", ROWS, train=8000, epochs=24))

@@ -1,23 +1,26 @@
-"""Shared by all tests: few threads (two workers share two cores) and a small data set drawn once."""
+"""Shared by all tests: no hurry, few threads (two workers share two cores), and a small data set made once."""
 
 import logging
 import os
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 
-# The same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=default draws new.
-settings.register_profile("steady", derandomize=True)
+# No test may depend on how fast or busy the machine is: no deadlines, and slow drawing is no failure. "steady" draws
+# the same examples at each run, so that a change is judged by what it changes; HYPOTHESIS_PROFILE=fresh draws new ones.
+_unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("steady", _unhurried, derandomize=True)
+settings.register_profile("fresh", _unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @pytest.fixture(autouse=True)
 def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """`caplog` sees what the library tells, warnings and the rest."""
+    """`caplog` sees everything that the library logs."""
     caplog.set_level(logging.INFO, "trilabel")
 
 

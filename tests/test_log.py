@@ -2,13 +2,13 @@
 
 import io
 import logging
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 import trilabel as tl
+from tests.support.stopped import run_script
 from trilabel.log import is_shown, log, progress, quiet, shown, track, truncate_list
 
 TRAIN = """
@@ -42,10 +42,8 @@ def work(total=3):
 
 
 def test_training_from_python_prints_nothing(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", TRAIN, str(tmp_path / "run")], capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("", "")
+    done = run_script(TRAIN, [tmp_path / "run"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "run" / "best.safetensors").is_file()
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trilabel.inference.predictor import Model, load
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
-    from trilabel.training.loop import train
+    from trilabel.training.api import train
     from trilabel.training.run_folder import Run
 
 __all__ = [
@@ -50,7 +50,7 @@ _NAMES = {
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
     "load": "inference.predictor",
-    "train": "training.loop",
+    "train": "training.api",
 }
 
 

@@ -5,15 +5,15 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.support import command_line
+from tests.support import SECONDS_UNTIL_HUNG, command_line
 from tests.support.command_line import options_in_help
+from tests.support.stopped import stopped_command
 from trilabel.cli.main import main, parse
 
 QUICK = ("--image-size", "32", "--epochs", "1", "--workers", "0", "--batch-size", "16")
@@ -204,14 +204,9 @@ def test_help_leaves_out_what_rows_have_of_their_own(capsys):
 def test_ctrl_c_exits_130_and_the_same_command_resumes(project, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["--recipes", FIRST, "--out", str(out), "--epochs", "50"]
-    command = [sys.executable, "-m", "trilabel", "compare", str(project / "labels.csv"), *QUICK, *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    while not list(out.glob(f"cells/{FIRST}-*/metrics.jsonl")):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    printed, errors = process.communicate()
-    assert process.returncode == 130 and printed == "" and "Traceback" not in errors
+    command = ["compare", project / "labels.csv", *QUICK, *arguments]
+    stopped = stopped_command(command, signal.SIGINT, "last.safetensors")
+    assert stopped.returncode == 130 and stopped.stdout == "" and "Traceback" not in stopped.stderr
     (folder,) = (folder for folder in (out / "cells").iterdir() if folder.is_dir())
     before = len((folder / "metrics.jsonl").read_text().splitlines())
     assert before < 50 and (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()
@@ -227,7 +222,7 @@ def test_an_option_that_is_written_counts_more_than_the_file_even_where_the_reci
     words = [str(project / "labels.csv"), "--rows", str(rows), "--out", str(tmp_path / "out")]
     for options, epochs in (([], 1), (["--epochs", "12"], 12), (["--epochs=12", "--no-flip"], 12)):
         command = parse("compare", [*words, *options])
-        config = command.plan().rows[0].config
+        config = command.spec().rows[0].config
         assert (config.epochs, config.flip) == (epochs, "--no-flip" not in options)
 
 
@@ -241,7 +236,7 @@ def test_several_processes_share_the_work(project, tmp_path):
         )
         for _ in range(2)
     ]
-    printed = [process.communicate() for process in both]
+    printed = [process.communicate(timeout=SECONDS_UNTIL_HUNG) for process in both]
     assert [process.returncode for process in both] == [0, 0], printed
     one, other = (json.loads(out) for out, _ in printed)
     assert one == other and len(one) == 6

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Capture, call, complaint, options_in_help
+from tests.support.stopped import run_script
 from trilabel import __version__
 from trilabel.cli.main import COMMANDS
 
@@ -28,7 +29,7 @@ HEAVY = {
 
 
 def test_help_has_examples_and_imports_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-c", HELP_OF_ALL], capture_output=True, text=True, check=False)
+    done = run_script(HELP_OF_ALL, [])
     assert done.returncode == 0, done.stderr
     overview, *helps = done.stdout.split("usage: ")[1:]
     assert all(f"  {name} " in overview for name in COMMANDS) and "Example: trilabel demo" in overview

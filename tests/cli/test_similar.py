@@ -11,7 +11,7 @@ from tests.support.command_line import Capture, call, complaint, result
 def test_similar_images_and_labels(
     project: Path, run: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = result(capsys, "similar", run, "--out", tmp_path / "one", "--limit", "3", "--neighbours", "2")
+    found = result(capsys, "similar", run, "--out", tmp_path / "one", "--limit", "3", "--neighbors", "2")
     assert {Path(file).name for file in found["files"]} == {"images.csv", "images.png"}
     assert {file.name for file in (tmp_path / "one").iterdir()} == {"images.csv", "images.png"}
     table = pd.read_csv(tmp_path / "one" / "images.csv")
@@ -34,4 +34,4 @@ def test_similar_images_and_labels(
     few = result(capsys, "similar", run, "--out", tmp_path / "one", "--overwrite")
     assert few["images"] == 10
     assert "exists" in complaint(capsys, "similar", run, "--out", tmp_path / "one")
-    assert "--neighbours 0" in complaint(capsys, "similar", run, "--neighbours", "0", "--out", tmp_path / "x", code=2)
+    assert "--neighbors 0" in complaint(capsys, "similar", run, "--neighbors", "0", "--out", tmp_path / "x", code=2)

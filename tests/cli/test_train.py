@@ -1,17 +1,14 @@
 """`trilabel train`: new runs, settings, resuming, and data that cannot be trained on."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.command_line import QUICK, Capture, call, complaint, result
+from tests.support.stopped import stopped_command
 
 
 def config_of(run: Path) -> dict[str, object]:
@@ -68,18 +65,10 @@ def test_without_validation_the_last_epoch_is_kept(project: Path, tmp_path: Path
 
 def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
-    command = [sys.executable, "-m", "trilabel", "train"]
-    arguments = [str(project / "labels.csv"), "--images", str(project / "photos"), "--out", str(out), *QUICK]
-    process = subprocess.Popen(
-        [*command, *arguments, "--epochs", "200"], stderr=subprocess.PIPE, text=True, cwd=project, env={**os.environ}
-    )
-    while not (out / "last.safetensors").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate()
-    assert process.returncode == 130
-    assert f"--resume {out}" in errors
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    stopped = stopped_command([*arguments, "--epochs", "200"], signal.SIGINT, "last.safetensors")
+    assert stopped.returncode == 130
+    assert f"--resume {out}" in stopped.stderr
     done = len((out / "metrics.jsonl").read_text().splitlines())
     config = json.loads((out / "config.json").read_text())
     config["config"]["epochs"] = done + 2

@@ -1,4 +1,4 @@
-"""The command of a cell, read back by the command line, is that cell."""
+"""The commands of a cell, read back by the command line, give the same run."""
 
 import shlex
 from dataclasses import fields, replace
@@ -16,7 +16,7 @@ from trilabel.methods import METHODS
 from trilabel.models import GRAPHS, HEADS
 from trilabel.recipes import RECIPES, resolve
 from trilabel.settings import settings_of
-from trilabel.training.relabelling import RelabelSettings
+from trilabel.training.strategies import RelabelSettings
 
 SETTINGS = {"settings": "method", "head_settings": "head", "graph_settings": "graph", "relabel_settings": "relabel"}
 

@@ -1,12 +1,10 @@
 """The table moves as Adam over all of it would, and touches only the rows of the batch."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
 
+from tests.support.threads import as_processes
 from trilabel.methods import lazy_adam as row_table
 from trilabel.methods.lazy_adam import LazyAdamTable
 
@@ -158,20 +156,7 @@ def test_a_table_in_parts_is_the_same(monkeypatch):
 
 def sync(tables):
     """Lets the tables, each in a thread that stands for a process, share what they know."""
-    meeting, given = threading.Barrier(len(tables), timeout=10), [None] * len(tables)
-
-    def work(rank):
-        def all_reduce(tensor, how):
-            given[rank] = tensor
-            meeting.wait()
-            together = torch.stack(given)
-            meeting.wait()
-            return together.sum(0) if how == "sum" else together.amax(0)
-
-        tables[rank].sync(all_reduce)
-
-    with ThreadPoolExecutor(len(tables)) as threads:
-        list(threads.map(work, range(len(tables))))
+    as_processes(len(tables), lambda rank, all_reduce: tables[rank].sync(all_reduce))
 
 
 def test_two_processes_know_what_one_would(monkeypatch):

@@ -1,6 +1,6 @@
 """What becomes of unknown labels, label by label in plain Python.
 
-A step is (epoch, rows, logits, taken): rows numbers images, logits and taken (or None) are lists of rows of numbers.
+A step is (epoch, rows, logits, targets): rows are numbers of images, logits and targets (or None) lists of rows.
 """
 
 import math
@@ -14,14 +14,14 @@ NAMES = {-1: "as_absent", 0: "left_out", 1: "as_present"}
 
 def kind(label: int, truth: int) -> str:
     if label > 0:
-        return "known_present"
-    return {-1: "true_absent", 0: "nobody knows", 1: "hidden_present"}[truth]
+        return "known_positives"
+    return {-1: "true_negatives", 0: "nobody knows", 1: "hidden_positives"}[truth]
 
 
 def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None) -> dict[str, Any]:
     """The numbers of one epoch, of all steps so far in this stage."""
     found: dict[str, Any] = {"probabilities": {}}
-    for name, value in (("known_present", 1), ("known_absent", -1), ("unknown", 0)):
+    for name, value in (("known_positives", 1), ("known_negatives", -1), ("unknown", 0)):
         bins = [0] * 20
         for at, rows, logits, _ in steps:
             for i, row in enumerate(rows):
@@ -29,19 +29,19 @@ def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None)
                     if at == epoch and labels[row][j] == value:
                         bins[min(19, int(20 / (1 + math.exp(-x))))] += 1
         found["probabilities"][name] = bins
-    scored = [
-        (int(taken[i][j]), 0 if truth is None else int(truth[row][j]))
-        for at, rows, _, taken in steps
-        if at == epoch and taken is not None
+    pairs = [
+        (int(targets[i][j]), 0 if truth is None else int(truth[row][j]))
+        for at, rows, _, targets in steps
+        if at == epoch and targets is not None
         for i, row in enumerate(rows)
         for j in range(len(labels[0]))
         if labels[row][j] == 0
     ]
-    if scored:
+    if pairs:
         found["unknown"] = {}
         for value, name in NAMES.items():
-            found["unknown"][name] = sum(taken == value for taken, _ in scored)
-            sure = [true for taken, true in scored if taken == value and true != 0]
+            found["unknown"][name] = sum(targets == value for targets, _ in pairs)
+            sure = [true for targets, true in pairs if targets == value and true != 0]
             if sure:
                 right = -1 if name == "as_absent" else 1
                 found["unknown"][f"{name}_right"] = sum(true == right for true in sure) / len(sure)
@@ -54,7 +54,7 @@ def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None)
                 losses.setdefault((row, j), {})[at] = softplus(-x) if labels[row][j] > 0 else softplus(x)
     kinds = {place: kind(int(labels[place[0]][place[1]]), int(truth[place[0]][place[1]])) for place in losses}
     found["mean_loss"], first = {}, {}
-    for name in ("known_present", "true_absent", "hidden_present"):
+    for name in ("known_positives", "true_negatives", "hidden_positives"):
         own = [of for place, of in losses.items() if kinds[place] == name]
         now = [of[epoch] for of in own if epoch in of]
         if now:
@@ -62,6 +62,8 @@ def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None)
         both = [of for of in own if 1 in of and len(of) > 1]
         if both:
             first[name] = sum(of[1] == max(of.values()) for of in both) / len(both)
-    if epoch > 1:
+    if not found["mean_loss"]:
+        del found["mean_loss"]
+    if first and epoch > 1:
         found["highest_loss_in_first_epoch"] = first
     return found

@@ -11,7 +11,7 @@ from trilabel.methods import METHODS
 from trilabel.models import HEADS, check_graph, check_head
 from trilabel.recipes import RECIPES, resolve
 from trilabel.settings import settings_of
-from trilabel.training.relabelling import STRATEGIES, check_relabel, relabel_epochs
+from trilabel.training.strategies import STRATEGIES, check_relabel, relabel_epochs
 
 
 def test_every_recipe_says_where_it_is_from():

@@ -8,7 +8,7 @@ from PIL import Image
 from trilabel.report import plots
 
 
-def test_bars_have_the_heights_and_colours_of_their_series(tmp_path: Path) -> None:
+def test_bars_have_the_heights_and_colors_of_their_series(tmp_path: Path) -> None:
     panel = plots.Bars("title", "mAP", {"one": [80.0, None], "two": [None, 60.5]}, reference=80.0)
     figure = plots.bars(["all", "some"], [panel, panel])
     axes = figure.axes[1]
@@ -26,3 +26,7 @@ def test_bars_have_the_heights_and_colours_of_their_series(tmp_path: Path) -> No
     with Image.open(tmp_path / "bars.png") as picture:
         assert picture.size[0] > 500
     assert [file.name for file in tmp_path.iterdir()] == ["bars.png"]
+
+
+def test_a_long_text_keeps_its_end() -> None:
+    assert plots.keep_end("abcdef", 6) == "abcdef" and plots.keep_end("abcdefg", 6) == "…cdefg"

@@ -1,4 +1,4 @@
-"""What goes with what: heat map, rows of images and tables, read back."""
+"""Similar labels and images: heat map, rows of images and tables, read back."""
 
 from itertools import pairwise
 
@@ -11,13 +11,13 @@ from trilabel.data.dataset import Dataset
 from trilabel.labels import Labels
 from trilabel.methods.imcl.omp import Neighbours
 from trilabel.report import plots, similarity
-from trilabel.report.similarity import Row, Similar
+from trilabel.report.similarity import SimilarImage, SimilarityRow
 
 CLASSES = ["cat", "dog", "h,en", "o$wl"]
 EDGES = [("cat", "cat", 1.0), ("cat", "dog", -0.5), ("dog", "cat", 0.25), ("o$wl", "cat", 0.125), ("h,en", "h,en", 9.0)]
 
 
-def test_the_heat_map_has_the_weights_and_is_centred_at_0():
+def test_the_heat_map_has_the_weights_and_is_centered_at_0():
     axes = similarity.label_matrix(EDGES, CLASSES).axes[0]
     table = axes.images[0].get_array()
     nan = np.nan
@@ -31,7 +31,9 @@ def test_the_heat_map_has_the_weights_and_is_centred_at_0():
 def test_of_many_classes_the_most_connected_are_shown(tmp_path):
     figure = similarity.label_matrix(EDGES, CLASSES, most=3)
     axes = figure.axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["cat", "dog", "o$wl"], "its own weight counts not"
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["cat", "dog", "o$wl"], (
+        "the weight for itself does not count"
+    )
     assert axes.images[0].get_clim() == (-1, 1) and "3 of 4 classes" in axes.get_title(loc="left")
     plots.save(figure, tmp_path / "labels.png")
     names = [f"class {number}" for number in range(500)]
@@ -44,8 +46,8 @@ def test_of_many_classes_the_most_connected_are_shown(tmp_path):
 
 def test_rows_of_similar_images(tmp_path):
     image, other = np.zeros((20, 30, 3), np.uint8), np.full((40, 20, 3), 200, np.uint8)
-    similar = [Similar("b$", other, 0.5, 0.125), Similar("c", image, 0.0, 1.0)]
-    figure = similarity.image_neighbours([Row("a", image, similar), Row("d", other, [])])
+    similar = [SimilarImage("b$", other, 0.5, 0.125), SimilarImage("c", image, 0.0, 1.0)]
+    figure = similarity.image_neighbors([SimilarityRow("a", image, similar), SimilarityRow("d", other, [])])
     assert [axes.get_title() for axes in figure.axes] == ["a", "b$", "c", "d", "", ""]
     under = [axes.texts[0].get_text() for axes in figure.axes if axes.texts]
     assert under == ["", "labels 0.50  features 0.12", "labels 0.00  features 1.00", "no similar image"]
@@ -53,7 +55,7 @@ def test_rows_of_similar_images(tmp_path):
     plots.save(figure, tmp_path / "images.png")
     with Image.open(tmp_path / "images.png") as picture:
         assert picture.size[0] > 400
-    alone = similarity.image_neighbours([Row("d", other, [])])
+    alone = similarity.image_neighbors([SimilarityRow("d", other, [])])
     assert [axes.get_title() for axes in alone.axes] == ["d", ""]
 
 
@@ -76,7 +78,7 @@ def test_pairs_are_the_slots_in_use_and_pictures_those_of_the_data_set():
 
 def test_tables_come_back(tmp_path):
     pairs = [('a"b', "日本.png", 0.5, 0.0), ("x,y", "z", 1 / 3, 2.0)]
-    similarity.write_images(pairs, tmp_path / "images.csv")
+    similarity.write_pairs(pairs, tmp_path / "images.csv")
     table = pd.read_csv(tmp_path / "images.csv")
     assert list(table.columns) == ["image", "similar", "label_weight", "feature_weight"]
     assert table.image.tolist() == ['a"b', "x,y"] and table.similar.tolist() == ["日本.png", "z"]

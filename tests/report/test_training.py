@@ -1,28 +1,26 @@
 """How a run went: the table and the picture say what was recorded, and only that."""
 
-import json
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
-from trilabel.cli.main import main
 from trilabel.report import plots, training
+from trilabel.training.record import EpochRecord
 
-PLAIN = {"stage": "fine-tune", "epoch": 1, "loss": 0.5}
-FULL = [
+PLAIN = EpochRecord("fine-tune", 1, 0.5)
+FULL = [EpochRecord.from_json(values) for values in (
     {
         "stage": "linear", "epoch": 1, "loss": 0.4, "val": {"mAP": 0.5, "CF1": None},
         "unknown": {"as_absent": 100, "as_absent_right": 0.9, "left_out": 0, "as_present": 0},
-        "mean_loss": {"known_present": 1.5, "true_absent": 0.25, "hidden_present": 0.75},
+        "mean_loss": {"known_positives": 1.5, "true_negatives": 0.25, "hidden_positives": 0.75},
     },
     {
         "stage": "fine-tune", "epoch": 1, "loss": 0.3, "val": {"mAP": 0.75, "CF1": 0.25},
         "unknown": {"as_absent": 75, "as_absent_right": 1.0, "left_out": 25, "left_out_right": 0.8, "as_present": 0},
-        "mean_loss": {"known_present": 1.0, "true_absent": 0.125, "hidden_present": 1.25},
-        "highest_loss_in_first_epoch": {"known_present": 1.0, "hidden_present": 0.25},
+        "mean_loss": {"known_positives": 1.0, "true_negatives": 0.125, "hidden_positives": 1.25},
+        "highest_loss_in_first_epoch": {"known_positives": 1.0, "hidden_positives": 0.25},
     },
-]  # fmt: skip
+)]  # fmt: skip
 
 
 def test_the_table_has_the_columns_that_have_something_to_say():
@@ -57,42 +55,3 @@ def test_lines_without_a_break_between_stages(tmp_path: Path):
     plots.save(figure, tmp_path / "lines.png")
     with Image.open(tmp_path / "lines.png") as picture:
         assert picture.size[0] > 300
-
-
-def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    train = [
-        "train",
-        "scenes",
-        "--hide",
-        "single-positive",
-        "--method",
-        "large-loss",
-        "--set",
-        "delta=2",
-        "--epochs",
-        "2",
-    ]
-    assert main([*train, "--image-size", "16", "--out", str(tmp_path / "run")]) == 0
-    capsys.readouterr()
-    assert main(["report", str(tmp_path / "run")]) == 0
-    printed = capsys.readouterr().out
-    assert "left out rightly %" in printed and "highest loss in the first epoch: known present" in printed
-    with Image.open(tmp_path / "run" / "report.png") as picture:
-        assert picture.size[0] > 1000
-    assert f"probabilities: {tmp_path / 'run' / 'probabilities.png'}" in printed
-    with Image.open(tmp_path / "run" / "probabilities.png") as picture:
-        assert picture.size[0] > 1000
-    assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "p.svg"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
-    assert (
-        found["probabilities"] == str(tmp_path / "p-probabilities.svg") and (tmp_path / "p-probabilities.svg").is_file()
-    )
-    assert sum(found["epochs"][0]["probabilities"]["known_present"]) > 1000
-    assert found["epochs"][1]["unknown"]["left_out"] > 0
-    for arguments, says in (
-        ([str(tmp_path)], "not a run folder"),
-        ([str(tmp_path / "run"), "--out", "p.gif"], "must end in .png, .svg or .pdf"),
-    ):
-        assert main(["report", *arguments]) in (1, 2)
-        assert says in capsys.readouterr().err

@@ -35,7 +35,7 @@ def learned(method: Method, features: torch.Tensor, labels: Labels, steps: int =
 
 
 def share_ranked_right(scores: np.ndarray, present: np.ndarray, absent: np.ndarray) -> float:
-    """Of all pairs (a present one, an absent one) of a class, the share in which the present one scores higher."""
+    """Of all pairs (positive, negative) of a class, the share in which the positive scores higher."""
     right = [
         (scores[present[:, column], column][:, None] > scores[absent[:, column], column]).mean()
         for column in range(scores.shape[1])

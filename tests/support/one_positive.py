@@ -1,4 +1,4 @@
-"""The linear problem with one present named an image, and a loop over batches for methods that remember images."""
+"""The linear problem with one known positive per image, and a loop over batches for methods that remember images."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from trilabel.models.heads.basic import GapHead
 
 
 def one_positive_problem(seed: int = 0) -> tuple[torch.Tensor, np.ndarray, Labels, Labels]:
-    """(features, truth, labels of one present an image, full labels of 60 further images)."""
+    """(features, truth, labels with one positive per image, full labels of 60 further images)."""
     features, truth = linear_problem(660, seed)
     some = np.flatnonzero((truth > 0).any(1))
     features, truth = features[some], truth[some]
@@ -51,6 +51,6 @@ def train(
 
 
 def found(model: nn.Module, features: torch.Tensor, truth: np.ndarray, labels: Labels) -> tuple[float, float]:
-    """(share of the hidden positives that are called present, share of unnamed labels that are called right)."""
-    called, unnamed = model(features).logits.detach().numpy() > 0, labels.to_signed() == 0
-    return float(called[(truth > 0) & unnamed].mean()), float((called == (truth > 0))[unnamed].mean())
+    """(share of the hidden positives that are called present, share of unknown labels that are called right)."""
+    called, unknown = model(features).logits.detach().numpy() > 0, labels.to_signed() == 0
+    return float(called[(truth > 0) & unknown].mean()), float((called == (truth > 0))[unknown].mean())

@@ -1,4 +1,4 @@
-"""Several processes played by threads: what each gives to `all_reduce` meets what the others give."""
+"""Threads that stand for processes, with `all_reduce` and `all_gather` between them."""
 
 import threading
 from collections.abc import Callable
@@ -7,22 +7,42 @@ from typing import Any
 
 import torch
 
+from tests.support import SECONDS_UNTIL_HUNG
 from trilabel.methods import AllReduce
+
+AllGather = Callable[[torch.Tensor], torch.Tensor]
 
 
 def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]:
     """work(rank, all_reduce) of all ranks at once; their answers by rank."""
-    meeting, given = threading.Barrier(count, timeout=10), [torch.zeros(0)] * count
+
+    def run(rank: int, all_gather: AllGather) -> Any:
+        def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
+            together = all_gather(tensor)
+            return together.sum(0) if how == "sum" else together.amax(0)
+
+        return work(rank, all_reduce)
+
+    return as_gathering_processes(count, run)
+
+
+def as_gathering_processes(count: int, work: Callable[[int, AllGather], Any]) -> list[Any]:
+    """work(rank, all_gather) of all ranks at once; their answers by rank."""
+    meeting, given = threading.Barrier(count, timeout=SECONDS_UNTIL_HUNG), [torch.zeros(0)] * count
 
     def run(rank: int) -> Any:
-        def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
+        def all_gather(tensor: torch.Tensor) -> torch.Tensor:
             given[rank] = tensor.clone()
             meeting.wait()
             together = torch.stack(given)
             meeting.wait()
-            return together.sum(0) if how == "sum" else together.amax(0)
+            return together
 
-        return work(rank, all_reduce)
+        try:
+            return work(rank, all_gather)
+        except BaseException:
+            meeting.abort()  # the others need not wait for this one
+            raise
 
     with ThreadPoolExecutor(count) as threads:
         return list(threads.map(run, range(count)))

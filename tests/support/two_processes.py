@@ -1,4 +1,4 @@
-"""A pool of two gloo processes, and what tests let them do; imports little, because both processes import it anew."""
+"""A pool of two gloo processes and the work that tests give them; imports little, as both processes import it too."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,19 +8,20 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from tests.support import SECONDS_UNTIL_HUNG
 from trilabel import metrics
 
 
 @contextmanager
 def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
-    """Gives run(work, argument): both processes call work(argument), and their two answers come back in any order."""
+    """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
     context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
     for rank in range(2):
         ranks.put(rank)
     with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
         # One task each: a process that has one waits in it for the other process.
-        yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=60)
+        yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=SECONDS_UNTIL_HUNG)
 
 
 def _join(store: str, ranks: Any) -> None:
@@ -34,10 +35,10 @@ def all_gather(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack(parts)
 
 
-def gather_scores(shares: tuple[list[int], list[int]]) -> list[list[float]]:
-    """Process 0 scores its share of 11 images −1 −1, process 1 image i as i, i + 0.5; what each has in the end."""
-    metrics._CUDA_BLOCK = 6  # so that a share is sent in several pieces
-    mine = torch.tensor(shares[dist.get_rank()], dtype=torch.long)
+def gather_scores(positions: tuple[list[int], list[int]]) -> list[list[float]]:
+    """Process 0 scores its images of 11 as −1, −1, process 1 image i as i, i + 0.5; what each has in the end."""
+    metrics._CUDA_BLOCK = 6  # so that the scores are sent in several pieces
+    mine = torch.tensor(positions[dist.get_rank()], dtype=torch.long)
     scores = torch.stack((mine, mine + 0.5), dim=1) if dist.get_rank() else torch.full((len(mine), 2), -1.0)
     accumulator = metrics.Accumulator(11, 2)
     accumulator.add(mine, scores)

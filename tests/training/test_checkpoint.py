@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from tests.support import SECONDS_UNTIL_HUNG
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.training import checkpoint
@@ -188,11 +189,12 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 def gate(monkeypatch):
     """Lets as many writes through as it is released, and lists those that began."""
     opened, write = threading.Semaphore(0), checkpoint._write
-    opened.begun = []
+    opened.begun, opened.began = [], threading.Event()
 
     def held(path, tensors, state):
         opened.begun.append(json.loads(state)["epoch"])
-        assert opened.acquire(timeout=30)
+        opened.began.set()
+        assert opened.acquire(timeout=SECONDS_UNTIL_HUNG)
         write(path, tensors, state)
 
     monkeypatch.setattr(checkpoint, "_write", held)
@@ -261,9 +263,11 @@ def test_two_at_most_are_under_way(tmp_path, gate):
     save(2)
     waiting = threading.Thread(target=save_a_third)
     waiting.start()
+    assert gate.began.wait(SECONDS_UNTIL_HUNG)
     assert not third.wait(0.2) and gate.begun == [1]
     gate.release()
-    assert third.wait(30) and not (tmp_path / "2.safetensors").exists(), "room for it as soon as one is written"
+    assert third.wait(SECONDS_UNTIL_HUNG), "there is room for it as soon as one is written"
+    assert not (tmp_path / "2.safetensors").exists()
     waiting.join()
     gate.release()
     writer.wait(until=1)

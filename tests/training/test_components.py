@@ -1,7 +1,6 @@
 """Parts combine: heads, graph, methods, relabelling and views in one run; or they are refused in a line."""
 
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ from trilabel.inference.predictor import load
 from trilabel.labels import Labels, simulate
 from trilabel.methods import METHODS, Batch, create_method
 from trilabel.models import GRAPHS, HEADS, create_model
-from trilabel.training import checkpoint
-from trilabel.training.loop import Task, train
-from trilabel.training.relabelling import STRATEGIES
+from trilabel.training.api import train
+from trilabel.training.stage_setup import Task
+from trilabel.training.strategies import STRATEGIES
 
 
 @pytest.fixture
@@ -51,8 +50,8 @@ def test_every_head_and_graph_goes_with_every_method_and_relabelling(
     config = replace(quick, method=method, head=head, graph=graph, relabel="score", epochs=2, batch_size=48)
     config = replace(config, relabel_settings={"threshold": 0.1, "epochs": [2]})
     run = train(holes, config, tmp_path / "run")
-    assert run.history[1]["relabelled"]["used_share"] > 0.3
-    assert all(np.isfinite(record["loss"]) for record in run.history)
+    assert run.history[1].relabelled.used_share > 0.3
+    assert all(np.isfinite(record.loss) for record in run.history)
     model = load(run)
     found = model.evaluate(holes, "val")
     assert found["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-6)
@@ -65,14 +64,14 @@ def test_a_linear_stage_then_all(holes: Dataset, quick: Config, tmp_path: Path, 
     head = goes_with(method)[-1 if METHODS[method].heads else goes_with(method).index("saliency")]
     config = replace(quick, method=method, head=head, stages="linear-then-fine-tune", linear_epochs=1, epochs=1)
     run = train(holes, config, tmp_path / "run")
-    assert [record["stage"] for record in run.history] == ["linear", "fine-tune"]
+    assert [record.stage for record in run.history] == ["linear", "fine-tune"]
 
 
 def test_what_does_not_go_together_is_refused_before_anything_is_written(
     holes: Dataset, quick: Config, tmp_path: Path
 ) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"method": "label-rnn"}, "method 'label-rnn' goes with --head label-rnn, not with 'gap'"),
+        ({"method": "label-rnn"}, "method 'label-rnn' needs --head label-rnn, not 'gap'"),
         ({"method": "label-rnn", "head": "label-rnn", "graph": "gnn"}, "no graph can stand behind it"),
         ({"head": "wheldon"}, "no head named 'wheldon'; there are: gap, weldon, "),
         ({"head": "salency"}, "; did you mean 'saliency'?"),
@@ -200,25 +199,3 @@ def test_a_batch_without_images_gives_every_weight_a_gradient(method: str) -> No
 
 def test_every_strategy_is_described() -> None:
     assert all(strategy.what and "\n" not in strategy.what for strategy in STRATEGIES.values())
-
-
-def test_a_run_of_an_older_version_goes_on(holes: Dataset, quick: Config, tmp_path: Path) -> None:
-    """It knows nothing of the new settings and counted no probabilities."""
-    run = train(holes, replace(quick, epochs=1), tmp_path / "run")
-    about = json.loads((run.folder / "config.json").read_text())
-    for name in (
-        "head_settings",
-        "graph",
-        "graph_settings",
-        "relabel",
-        "relabel_settings",
-        "keep_head",
-        "augment",
-        "erase",
-    ):
-        about["config"].pop(name)
-    (run.folder / "config.json").write_text(json.dumps(about))
-    tensors, state = checkpoint.load(run.folder / "last.safetensors")
-    tensors.pop("diagnosis.probabilities")
-    checkpoint.save(run.folder / "last.safetensors", tensors, state)
-    assert len(train(holes, quick, run.folder, resume=True).history) == 2

@@ -13,6 +13,7 @@ from tests.support.threads import as_processes
 from trilabel.labels import Labels
 from trilabel.training import diagnosis as module
 from trilabel.training.diagnosis import Diagnosis
+from trilabel.training.record import EpochRecord
 
 quick = settings(max_examples=50, deadline=None)
 
@@ -62,6 +63,12 @@ def made(dense, truth):
     return Diagnosis(Labels.from_signed(dense), None if truth is None else Labels.from_signed(truth))
 
 
+def told(summary):
+    """A summary as a record of an epoch says it in JSON: without what there is nothing to tell of."""
+    record = EpochRecord("fine-tune", 1, 0.0, **vars(summary)).to_json()
+    return {name: value for name, value in record.items() if name in vars(summary)}
+
+
 def assert_same(got, expected):
     assert got.keys() == expected.keys()
     for name, numbers in expected.items():
@@ -85,7 +92,7 @@ def test_it_is_the_plain_loop(seed, images, classes, with_truth, with_taken):
         for step in (step for step in done if step[0] == epoch):
             note(diagnosis, step, dense, truth)
         diagnosis.sync(alone)
-        assert_same(diagnosis.summary(epoch, alone), oracle.summary(done, epoch, dense.tolist(), listed(truth)))
+        assert_same(told(diagnosis.summary(epoch, alone)), oracle.summary(done, epoch, dense.tolist(), listed(truth)))
 
 
 def listed(matrix):
@@ -99,25 +106,29 @@ def test_the_numbers_worked_out_by_hand():
     diagnosis.start_epoch(1)
     note(diagnosis, (1, [0], [[0.0, 0.0, 0.0, 30.0]], [[1, -1, -1, -1]]), dense, truth)
     log2 = pytest.approx(np.log(2))
-    counted = {name: [0] * 20 for name in ("known_present", "known_absent", "unknown")}
-    counted["known_present"][10], counted["unknown"][10], counted["known_absent"][19] = 1, 2, 1
-    assert diagnosis.summary(1, alone) == {
+    counted = {name: [0] * 20 for name in ("known_positives", "known_negatives", "unknown")}
+    counted["known_positives"][10], counted["unknown"][10], counted["known_negatives"][19] = 1, 2, 1
+    assert told(diagnosis.summary(1, alone)) == {
         "probabilities": counted,
         "unknown": {"as_absent": 2, "as_absent_right": 0.5, "left_out": 0, "as_present": 0},
         "mean_loss": {
-            "known_present": log2,
-            "true_absent": pytest.approx((np.log(2) + 30) / 2),
-            "hidden_present": log2,
+            "known_positives": log2,
+            "true_negatives": pytest.approx((np.log(2) + 30) / 2),
+            "hidden_positives": log2,
         },
     }
     diagnosis.start_epoch(2)
     note(diagnosis, (2, [0], [[-1.0, 1.0, -1.0, 2.0]], [[1, 0, 1, -1]]), dense, truth)
-    found = diagnosis.summary(2, alone)
+    found = told(diagnosis.summary(2, alone))
     # Left out is right where absent would have been wrong; taken for present is right where it is.
     assert found["unknown"] == {
         "as_absent": 0, "left_out": 1, "left_out_right": 1.0, "as_present": 1, "as_present_right": 0.0
     }  # fmt: skip
-    assert found["highest_loss_in_first_epoch"] == {"known_present": 0.0, "true_absent": 1.0, "hidden_present": 0.0}
+    assert found["highest_loss_in_first_epoch"] == {
+        "known_positives": 0.0,
+        "true_negatives": 1.0,
+        "hidden_positives": 0.0,
+    }
 
 
 def test_a_new_stage_forgets_and_a_new_epoch_counts_anew():
@@ -128,7 +139,7 @@ def test_a_new_stage_forgets_and_a_new_epoch_counts_anew():
     follow(used, steps_of(draw, 6, 4, 3), dense, truth)
     for diagnosis in (used, fresh):
         follow(diagnosis, steps, dense, truth)
-    assert used.summary(2, alone) == fresh.summary(2, alone)
+    assert told(used.summary(2, alone)) == told(fresh.summary(2, alone))
     assert all(map(torch.equal, used.buffers(), fresh.buffers()))
 
 
@@ -146,8 +157,8 @@ def test_it_goes_on_from_what_was_saved_within_an_epoch():
             if at == 0 or steps[at - 1][0] < step[0]:
                 diagnosis.start_epoch(step[0])
             note(diagnosis, step, dense, truth)
-    assert cut.summary(3, alone) == whole.summary(3, alone)
-    assert len(whole.summary(3, alone)) == 4
+    assert told(cut.summary(3, alone)) == told(whole.summary(3, alone))
+    assert len(told(whole.summary(3, alone))) == 4
 
 
 @pytest.mark.parametrize("with_truth", [True, False])
@@ -164,12 +175,12 @@ def test_two_processes_tell_what_one_would(with_truth):
             note(one, (epoch, rows, logits, taken), dense, truth)
             for rank, diagnosis in enumerate(two):
                 note(diagnosis, (epoch, rows[rank::2], logits[rank::2], taken[rank::2]), dense, truth)
-        expected = one.summary(epoch, alone)
+        expected = told(one.summary(epoch, alone))
 
         def close(rank, all_reduce, epoch=epoch):
             two[rank].sync(all_reduce)
             two[rank].sync(all_reduce)  # a checkpoint within the epoch shares as well
-            return two[rank].summary(epoch, all_reduce)
+            return told(two[rank].summary(epoch, all_reduce))
 
         for found in as_processes(2, close):
             assert_same(found, expected)
@@ -190,7 +201,7 @@ def test_a_table_too_large_to_follow_still_tells_the_rest(monkeypatch):
     follow(diagnosis, steps, dense, truth)
     expected = oracle.summary(steps, 2, dense.tolist(), truth.tolist())
     expected.pop("highest_loss_in_first_epoch")
-    assert_same(diagnosis.summary(2, alone), expected)
+    assert_same(told(diagnosis.summary(2, alone)), expected)
 
 
 def test_the_share_is_counted_in_parts(monkeypatch):
@@ -198,9 +209,9 @@ def test_the_share_is_counted_in_parts(monkeypatch):
     dense, truth = labels_and_truth(draw, 11, 3)
     diagnosis = made(dense, truth)
     follow(diagnosis, steps_of(draw, 11, 3, 2), dense, truth)
-    whole = diagnosis.summary(2, alone)
+    whole = told(diagnosis.summary(2, alone))
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
-    assert diagnosis.summary(2, alone) == whole
+    assert told(diagnosis.summary(2, alone)) == whole
     assert 0 < min(whole["highest_loss_in_first_epoch"].values()) < 1
 
 
@@ -209,8 +220,8 @@ def test_half_precision_logits():
     diagnosis, logits = made(dense, truth), torch.tensor([[1.0, 2.0]], dtype=torch.bfloat16)
     diagnosis.start_epoch(1)
     diagnosis.note(1, torch.tensor([0]), torch.from_numpy(dense), torch.from_numpy(truth), {"logits": logits})
-    assert diagnosis.summary(1, alone)["mean_loss"] == {
-        "known_present": pytest.approx(np.log1p(np.exp(-1))), "hidden_present": pytest.approx(np.log1p(np.exp(2)))
+    assert told(diagnosis.summary(1, alone))["mean_loss"] == {
+        "known_positives": pytest.approx(np.log1p(np.exp(-1))), "hidden_positives": pytest.approx(np.log1p(np.exp(2)))
     }  # fmt: skip
 
 

@@ -1,12 +1,7 @@
 """The loop: learns, repeats itself, and survives being killed."""
 
 import json
-import os
-import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from tests.support.stopped import run_script, stopped_script
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -24,9 +21,15 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import load
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, Method
+from trilabel.models import Classifier, model_of
 from trilabel.training import checkpoint
-from trilabel.training.loop import train
+from trilabel.training.api import train
+from trilabel.training.record import EpochRecord
+from trilabel.training.resume import resume
 from trilabel.training.run_folder import RunFolder
+from trilabel.training.setup import prepare
+from trilabel.training.splits import split_for_training
+from trilabel.training.stage_setup import enter
 
 
 def tensors_of(folder: Path, name: str = "last") -> dict[str, Tensor]:
@@ -37,15 +40,15 @@ def same(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
 
 
-def without_times(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in record.items() if not k.endswith("seconds")} for record in history]
+def without_times(history: list[EpochRecord]) -> list[EpochRecord]:
+    return [replace(record, seconds=0.0, val_seconds=0.0) for record in history]
 
 
 def test_learns(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
     run = train(small_scenes, replace(quick, epochs=6), tmp_path / "run")
     chance = small_scenes.labels[small_scenes.rows_of("val")].counts_per_class()[0].mean() / 48
     assert run.metrics["mAP"] > 1.3 * chance
-    assert run.history[-1]["loss"] < 0.8 * run.history[0]["loss"]
+    assert run.history[-1].loss < 0.8 * run.history[0].loss
 
 
 def test_run_folder_holds_what_it_promises(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -54,11 +57,11 @@ def test_run_folder_holds_what_it_promises(small_scenes: Dataset, quick: Config,
     assert {file.name for file in run.folder.iterdir()} == {
         "config.json", "versions.json", "metrics.jsonl", "labels.npz", "last.safetensors", "best.safetensors",
     }  # fmt: skip
-    assert folder.read()["config"] == quick
+    assert folder.read().config == quick
     assert without_times(folder.read_history()) == without_times(run.history)
     assert Labels.load(folder.labels) == small_scenes.labels[small_scenes.rows_of("train")]
     assert "torch" in json.loads((run.folder / "versions.json").read_text())
-    assert run.best["val"]["mAP"] == max(record["val"]["mAP"] for record in run.history)
+    assert run.best.val["mAP"] == max(record.val["mAP"] for record in run.history)
 
 
 def test_same_seed_same_numbers(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -94,7 +97,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
 
     from trilabel.data.augment import Views
     from trilabel.models import create_model
-    from trilabel.training.stages import epoch_batches
+    from trilabel.training.batches import epoch_batches
 
     config = replace(quick, stages="linear", epochs=2, optimizer="sgd", momentum=0.0, lr=0.5, val="none")
     run = train(small_scenes, config, tmp_path / "run")
@@ -134,29 +137,23 @@ def test_fine_tuning_starts_from_the_best_linear_weights(
     original = METHODS["known-only"].start_epoch
 
     def start_epoch(self: Any, epoch: int) -> None:
-        starts.append(tensors_now(self))
+        starts.append(models[0].head.linear.weight.detach().clone())
         original(self, epoch)
 
-    def tensors_now(method: Any) -> Tensor:
-        return training_head().detach().clone()
+    models: list[Classifier] = []
 
-    from trilabel.training import loop as engine
+    def create(*arguments: Any) -> Classifier:
+        models.append(model_of(*arguments))
+        return models[-1]
 
-    created: list[engine.Training] = []
-    build = engine.Training.__init__
-    monkeypatch.setattr(engine.Training, "__init__", lambda self, *a: (created.append(self), build(self, *a))[1])
-
-    def training_head() -> Tensor:
-        weight: Tensor = created[0].model.head.linear.weight
-        return weight
-
+    monkeypatch.setattr("trilabel.training.setup.model_of", create)
     monkeypatch.setattr(METHODS["known-only"], "start_epoch", start_epoch)
     run = train(small_scenes, replace(quick, stages="linear-then-fine-tune", linear_epochs=3), tmp_path / "run")
     best_linear = tensors_of(run.folder, "best-linear")["model.head.linear.weight"]
     assert torch.equal(starts[2], best_linear)  # what linear epoch 3 started from: the weights after epoch 2
     assert torch.equal(starts[3], best_linear)  # what fine-tuning started from
-    assert [record["stage"] for record in run.history] == ["linear"] * 3 + ["fine-tune"] * 2
-    assert run.best["epoch"] == 2
+    assert [record.stage for record in run.history] == ["linear"] * 3 + ["fine-tune"] * 2
+    assert run.best.epoch == 2
 
 
 def test_accumulation_is_a_larger_batch(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -174,7 +171,7 @@ def test_patience_stops_early(
     monkeypatch.setattr(metrics, "evaluate", lambda *a, **k: {"mAP": next(values)})
     run = train(small_scenes, replace(quick, epochs=5, patience=2), tmp_path / "run")
     assert len(run.history) == 4
-    assert run.best["epoch"] == 2
+    assert run.best.epoch == 2
 
 
 def test_other_ways_of_running_work(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -187,7 +184,7 @@ def test_other_ways_of_running_work(small_scenes: Dataset, quick: Config, tmp_pa
         ]
     ):
         run = train(small_scenes, replace(quick, epochs=1, **changes), tmp_path / str(number))
-        assert np.isfinite(run.history[0]["loss"])
+        assert np.isfinite(run.history[0].loss)
 
 
 @pytest.mark.slow
@@ -235,7 +232,7 @@ def test_what_a_method_remembers_is_trained_and_saved(
     saved = tensors_of(run.folder)
     assert saved["method.seen"].tolist() == [3] * 96  # each image once an epoch
     assert saved["method.shift"].abs().max() > 0
-    assert run.history[0]["half"] == pytest.approx(run.history[0]["loss"] / 2)
+    assert run.history[0].parts["half"] == pytest.approx(run.history[0].loss / 2)
 
 
 # ---- stopping and going on
@@ -290,8 +287,8 @@ import torch
 torch.set_num_threads(1)
 from trilabel.config import Config
 from trilabel.data.scenes import scenes
-from trilabel.training.loop import train
-config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, ema=0.9, save_minutes=0.001)
+from trilabel.training.api import train
+config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, ema=0.9, save_minutes=0.0)
 dataset = scenes(train=480, val=48, test=1, size=32)
 resume = sys.argv[2] == "resume"
 try:
@@ -301,39 +298,16 @@ except KeyboardInterrupt:
 """
 
 
-def start(folder: Path, how: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(folder), how], stderr=subprocess.PIPE, text=True, env={**os.environ}
-    )
-
-
 def test_real_kills_and_ctrl_c_lose_nothing(tmp_path: Path) -> None:
-    """A real process, stopped by SIGKILL and by Ctrl-C at random moments until it is through."""
+    """A real process, stopped by SIGKILL and by Ctrl-C at some of its 90 steps, each of which is saved."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert start(whole, "new").wait() == 0
-    draw = random.Random(0)
-    process, how, stops = start(cut, "new"), "new", 0
-    while True:
-        while not (cut / "last.safetensors").exists() and process.poll() is None:
-            time.sleep(0.01)
-        if stops < 3 and process.poll() is None:
-            if how == "resume":
-                for line in process.stderr or []:  # wait until it trains again
-                    if line.startswith("fine-tune"):
-                        break
-            time.sleep(draw.random() * 0.3)
-            signum = signal.SIGINT if stops % 2 else signal.SIGKILL
-            process.send_signal(signum)
-            process.communicate()
-            if process.returncode != 0:
-                assert process.returncode == (130 if signum == signal.SIGINT else -signal.SIGKILL)
-            stops += 1
-            process, how = start(cut, "resume"), "resume"
-            continue
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        break
-    assert stops == 3
+    assert run_script(_SCRIPT, [whole, "new"]).returncode == 0
+    stops = [("new", signal.SIGKILL, 7), ("resume", signal.SIGINT, 33), ("resume", signal.SIGKILL, 24)]
+    for how, signum, saves in stops:
+        done = stopped_script(_SCRIPT, [cut, how], signum, "last.safetensors", saves, before=saves % 2 == 0)
+        assert done.returncode == (130 if signum == signal.SIGINT else -signum), done.stderr
+    done = run_script(_SCRIPT, [cut, "resume"])
+    assert done.returncode == 0, done.stderr
     assert same(tensors_of(cut), tensors_of(whole))
     assert same(tensors_of(cut, "best"), tensors_of(whole, "best"))
 
@@ -445,22 +419,17 @@ def test_the_rest_of_an_accumulation_is_a_whole_mean(small_scenes: Dataset, quic
     assert same(tensors_of(exact.folder), tensors_of(rest.folder))
 
 
-def test_resuming_keeps_the_memory_layout_of_the_optimiser(
+def test_resuming_keeps_the_memory_layout_of_the_optimizer(
     small_scenes: Dataset, quick: Config, tmp_path: Path
 ) -> None:
-    from trilabel.training.loop import Training
-    from trilabel.training.stages import plan_stages
-
     config = replace(quick, channels_last=True, epochs=1)
     run = train(small_scenes, config, tmp_path / "run")
-    from lightning_fabric import Fabric
-
-    training = Training(Fabric(accelerator="cpu", devices=1), small_scenes, config, RunFolder(run.folder), True)
-    training.signals = []
-    training.resume()
-    training._enter(plan_stages(config)[0])
+    fabric = Fabric(accelerator="cpu", devices=1)
+    job = prepare(fabric, split_for_training(small_scenes, config), config, RunFolder(run.folder), resumes=True)
+    resume(job)
+    enter(job, job.stages[0])
     layouts = [
-        (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in training.state.optimizer.state.items()
+        (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in job.state.optimizer.state.items()
     ]
     assert layouts
     assert all(one == two for one, two in layouts)
@@ -491,8 +460,8 @@ def test_a_batch_of_broken_images_is_left_out(quick: Config, tmp_path: Path, sma
     dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(12)})
     config = replace(quick, val="none", batch_size=1, accumulate=5, epochs=1, broken="skip")
     streamed = train(dataset, replace(config, cache="none"), tmp_path / "streamed")
-    assert streamed.history[0]["left_out"] == 2
-    assert np.isfinite(streamed.history[0]["loss"])
+    assert streamed.history[0].images_left_out == 2
+    assert np.isfinite(streamed.history[0].loss)
     decoded = train(dataset, replace(config, cache="memory"), tmp_path / "decoded")
     assert len(Labels.load(RunFolder(decoded.folder).labels)) == 10
 
@@ -527,10 +496,10 @@ def test_presents_alone_choose_an_epoch_and_the_record_says_how(
     config = replace(quick, method="assume-negative", epochs=3)
     run = train(replace(small_scenes, labels=named), config, tmp_path / "named")
     full = train(small_scenes, replace(config, method="known-only"), tmp_path / "full")
-    assert all(record["val_unknown_as_absent"] for record in run.history)
+    assert all(record.val_unknown_as_absent for record in run.history)
     assert run.metrics["mAP"] < 1
     # All positives are named here, so taking the rest for absent is the truth, and both runs are the same.
-    assert [record["val"]["mAP"] for record in run.history] == pytest.approx(
-        [record["val"]["mAP"] for record in full.history], abs=0.05
+    assert [record.val["mAP"] for record in run.history] == pytest.approx(
+        [record.val["mAP"] for record in full.history], abs=0.05
     )
-    assert not any("val_unknown_as_absent" in record for record in full.history)
+    assert not any(record.val_unknown_as_absent for record in full.history)

@@ -22,9 +22,11 @@ from trilabel.labels.bits import unpacked
 from trilabel.methods import METHODS, Batch, create_method
 from trilabel.methods.selective import Selective
 from trilabel.models import create_model
-from trilabel.training.loop import Task, train
+from trilabel.training.api import train
+from trilabel.training.batches import epoch_batches
+from trilabel.training.record import UnknownTargets
 from trilabel.training.run_folder import RunFolder
-from trilabel.training.stages import epoch_batches
+from trilabel.training.stage_setup import Task
 
 FOR_GOOD = {"mode": "correct-for-good", "delta": 2.0}
 
@@ -59,32 +61,30 @@ def test_records_tell_what_became_of_unknown_labels(one_named: Dataset, quick: C
     known, truth = training_labels(one_named)
     unknown = known == 0
     first, *later = run.history
-    assert first["unknown"]["as_absent"] == unknown.sum() and first["unknown"]["left_out"] == 0
-    assert first["unknown"]["as_absent_right"] == pytest.approx((truth[unknown] < 0).mean())
-    assert "highest_loss_in_first_epoch" not in first
+    assert first.unknown.as_absent == unknown.sum() and first.unknown.left_out == 0
+    assert first.unknown.as_absent_right == pytest.approx((truth[unknown] < 0).mean())
+    assert not first.highest_loss_in_first_epoch
     for epoch, record in enumerate(later, start=2):
-        counts = record["unknown"]
-        assert counts["left_out"] + counts["as_absent"] == unknown.sum() and counts["as_present"] == 0
-        assert counts["left_out"] >= 6 * np.ceil(16 * known.shape[1] * (epoch - 1) * 0.02)
+        counts = record.unknown
+        assert counts.left_out + counts.as_absent == unknown.sum() and counts.as_present == 0
+        assert counts.left_out >= 6 * np.ceil(16 * known.shape[1] * (epoch - 1) * 0.02)
         # Right or wrong, every label is one or the other: those left out are right where absent would be wrong.
-        positives = counts["left_out"] * counts["left_out_right"] + counts["as_absent"] * (
-            1 - counts["as_absent_right"]
-        )
+        positives = counts.left_out * counts.left_out_right + counts.as_absent * (1 - counts.as_absent_right)
         assert positives == pytest.approx((truth[unknown] > 0).sum())
         for name in ("mean_loss", "highest_loss_in_first_epoch"):
-            assert record[name].keys() == {"known_present", "true_absent", "hidden_present"}
-        assert all(0 <= share <= 1 for share in record["highest_loss_in_first_epoch"].values())
+            assert getattr(record, name).keys() == {"known_positives", "true_negatives", "hidden_positives"}
+        assert all(0 <= share <= 1 for share in record.highest_loss_in_first_epoch.values())
     assert RunFolder(run.folder).read_history() == run.history
 
 
 def test_mean_losses_by_kind_add_up_to_the_loss(one_named: Dataset, quick: Config, tmp_path: Path) -> None:
     run = train(one_named, replace(quick, method="assume-negative"), tmp_path / "run")
     known, truth = training_labels(one_named)
-    kinds = {"known_present": known > 0, "true_absent": truth < 0, "hidden_present": (known == 0) & (truth > 0)}
+    kinds = {"known_positives": known > 0, "true_negatives": truth < 0, "hidden_positives": (known == 0) & (truth > 0)}
     for record in run.history:
-        total = sum(record["mean_loss"][name] * chosen.mean() for name, chosen in kinds.items())
-        assert total == pytest.approx(record["loss"], rel=1e-5)
-        assert "unknown" not in record  # nothing was done to them but what the method is known for
+        total = sum(record.mean_loss[name] * chosen.mean() for name, chosen in kinds.items())
+        assert total == pytest.approx(record.loss, rel=1e-5)
+        assert record.unknown is None  # nothing was done to them but what the method is known for
 
 
 def test_without_hidden_labels_nothing_is_compared_and_the_truth_changes_nothing(
@@ -94,9 +94,9 @@ def test_without_hidden_labels_nothing_is_compared_and_the_truth_changes_nothing
     told = train(one_named, config, tmp_path / "told")
     blind = train(replace(one_named, truth=None), config, tmp_path / "blind")
     for record, other in zip(blind.history, told.history, strict=True):
-        assert record["unknown"] == {name: n for name, n in other["unknown"].items() if not name.endswith("_right")}
-        assert not {"mean_loss", "highest_loss_in_first_epoch"} & record.keys()
-        assert record["loss"] == other["loss"]
+        assert record.unknown == UnknownTargets(other.unknown.as_absent, other.unknown.left_out)
+        assert not record.mean_loss and not record.highest_loss_in_first_epoch
+        assert record.loss == other.loss
     assert same(tensors_of(blind.folder, "best"), tensors_of(told.folder, "best"))
 
 
@@ -124,7 +124,7 @@ def test_weak_labels_are_those_of_the_best_epoch_and_can_be_read(
     best, last = (
         unpacked(tensors_of(run.folder, name)["method.weak"], known.shape[1]).numpy() for name in ("best", "last")
     )
-    assert run.best["epoch"] == 3 and 0 < best.sum() < last.sum()
+    assert run.best.epoch == 3 and 0 < best.sum() < last.sum()
     assert not best[known != 0].any()
     file = RunFolder(run.folder).weak_labels
     for read in (csv_table.read(file), tl.data.read(file)):
@@ -167,7 +167,7 @@ def pulled_plugs(
             patched.setattr(ImageSource, "batches", batches)
             train(dataset, config, folder)
         done = len(RunFolder(folder).read_history())
-        assert "{stage} {epoch}".format(**whole.history[done]) == where, stop_at
+        assert f"{whole.history[done].stage} {whole.history[done].epoch}" == where, stop_at
         resumed = train(dataset, config, folder, resume=True)
         names = {file.name for file in whole.folder.iterdir()}
         assert {file.name for file in folder.iterdir()} == names
@@ -269,10 +269,10 @@ def test_training_starts_anew_after_the_warm_up(
     config = replace(quick, method="selective", settings={"prior_epochs": 2}, val="none")
     run = train(some_known, config, tmp_path / "run")
     assert [epoch for epoch, _ in given] == [1] * 6 + [2] * 6
-    assert [(record["stage"], record["epoch"]) for record in run.history] == [
+    assert [(record.stage, record.epoch) for record in run.history] == [
         ("warm-up", 1), ("warm-up", 2), ("fine-tune", 1), ("fine-tune", 2)
     ]  # fmt: skip
-    assert [record["unknown"]["as_absent"] > 0 for record in run.history] == [False, False, True, True]
+    assert [record.unknown.as_absent > 0 for record in run.history] == [False, False, True, True]
     torch.manual_seed(config.seed)
     model = create_model("tiny", "gap", len(some_known.classes), image_size=32)
     start = tensors_of(run.folder, "start")
@@ -293,7 +293,7 @@ def test_positives_only_have_no_warm_up(
     one_named: Dataset, quick: Config, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = train(one_named, replace(quick, method="selective", epochs=1), tmp_path / "run")
-    assert [record["stage"] for record in run.history] == ["fine-tune"]
+    assert [record.stage for record in run.history] == ["fine-tune"]
     assert "no class priors are estimated" in caplog.text
     assert not RunFolder(run.folder).start.exists()
 
@@ -341,7 +341,7 @@ def test_nothing_is_remembered_of_a_broken_image(
     dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(12)})
     config = replace(quick, method=name, settings=settings, val="none", batch_size=1, broken="skip", cache="none")
     run = train(dataset, config, tmp_path / "run")
-    assert [record["left_out"] for record in run.history] == [2, 2]
+    assert [record.images_left_out for record in run.history] == [2, 2]
     saved = tensors_of(run.folder)
     remembered = saved["method.weak"].any(1) if name == "large-loss" else saved["method.table.last"] > 0
     assert remembered.tolist() == [number not in broken for number in range(12)]
@@ -361,16 +361,16 @@ def test_what_is_saved_covers_the_images_of_both_processes(
     shares = [np.concatenate(epoch_batches(count, 8, [config.seed, 0, 2], rank, 2)) for rank in (0, 1)]
     assert sorted(np.concatenate(shares)) == list(range(count))
     for record in run.history:
-        assert record["mean_loss"].keys() == {"known_present", "true_absent", "hidden_present"}
+        assert record.mean_loss.keys() == {"known_positives", "true_negatives", "hidden_positives"}
     assert (saved["diagnosis.first"] >= 0).all() and (saved["diagnosis.later"] >= 0).all()  # −1 where it was not seen
     if name == "large-loss":
         weak = unpacked(saved["method.weak"], known.shape[1]).numpy()
         for rank in (0, 1):
             for rows in epoch_batches(count, 8, [config.seed, 0, 2], rank, 2):
                 assert weak[rows].sum() >= 3  # 2 % of 8 × 14 labels, rounded up
-        counts = run.history[0]["unknown"]
-        assert counts["as_absent"] == (known == 0).sum()
-        assert counts["as_absent_right"] == pytest.approx((truth[known == 0] < 0).mean())
+        counts = run.history[0].unknown
+        assert counts.as_absent == (known == 0).sum()
+        assert counts.as_absent_right == pytest.approx((truth[known == 0] < 0).mean())
         table = as_trained_on(csv_table.read(RunFolder(run.folder).weak_labels).labels, one_named)
         best = unpacked(tensors_of(run.folder, "best")["method.weak"], known.shape[1]).numpy()
         assert np.array_equal(table, best)

@@ -21,11 +21,13 @@ from trilabel.labels import Labels, simulate
 from trilabel.models import FeatureClassifier
 from trilabel.models.heads.basic import GapHead, WeldonHead
 from trilabel.training import relabelling as module
-from trilabel.training.loop import train
-from trilabel.training.relabelling import STRATEGIES, Relabelling, check_relabel, describe, easy, relabel_epochs
+from trilabel.training.api import train
+from trilabel.training.record import Relabelled
+from trilabel.training.relabelling import Relabelling, describe
+from trilabel.training.strategies import STRATEGIES, check_relabel, easy, relabel_epochs
 
 RUNS = {"runs": ["a"]}
-RATES = ("present_right", "absent_right", "true_positive_rate", "true_negative_rate")
+RATES = ("positives_right", "negatives_right", "true_positive_rate", "true_negative_rate")
 every = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
@@ -89,10 +91,12 @@ def test_known_labels_never_change_and_weak_ones_are_chosen_anew(monkeypatch: py
         filled = relabelling.fill(labels.rows(rows.numpy()), rows)
         assert torch.equal(filled, torch.from_numpy(np.where(dense == 0, weak, dense)[rows].astype(np.int8)))
         found = relabelling.summary(Labels.from_signed(truth))
-        assert (found["present"], found["absent"]) == ((weak > 0).sum(), (weak < 0).sum())
-        assert found["used_share"] == pytest.approx(((dense != 0) | (weak != 0)).mean())
-        assert [found[name] for name in RATES] == pytest.approx(list(oracle.rates(weak.tolist(), truth.tolist())))
-        assert set(relabelling.summary(None)) == {"present", "absent", "used_share"}
+        assert (found.positives, found.negatives) == ((weak > 0).sum(), (weak < 0).sum())
+        assert found.used_share == pytest.approx(((dense != 0) | (weak != 0)).mean())
+        assert [getattr(found, name) for name in RATES] == pytest.approx(
+            list(oracle.rates(weak.tolist(), truth.tolist()))
+        )
+        assert relabelling.summary(None) == Relabelled(found.positives, found.negatives, found.used_share)
 
 
 def test_what_processes_chose_for_their_images_all_know() -> None:
@@ -195,8 +199,8 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
     quick = replace(quick, val="none")  # the last epoch is the best
     plain = train(holes, quick, tmp_path / "plain")
     run = train(holes, relabelled(quick, strategy, **values), tmp_path / "run")
-    assert "relabelled" not in run.history[0]
-    found = run.history[1]["relabelled"]
+    assert run.history[0].relabelled is None
+    found = run.history[1].relabelled
     rows = holes.rows_of("train")
     known, truth = holes.labels[rows].to_signed(), holes.truth[rows].to_signed()
     saved = tensors_of(run.folder)
@@ -205,17 +209,17 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
         for name, sign in (("present", 1), ("absent", -1))
     )
     assert not weak[known != 0].any() and weak.any()
-    assert (found["present"], found["absent"]) == ((weak > 0).sum(), (weak < 0).sum())
-    assert found["used_share"] == pytest.approx(((weak != 0) | (known != 0)).mean())
+    assert (found.positives, found.negatives) == ((weak > 0).sum(), (weak < 0).sum())
+    assert found.used_share == pytest.approx(((weak != 0) | (known != 0)).mean())
     expected = list(oracle.rates(weak.tolist(), truth.tolist()))
     if strategy == "positive":  # it adds no negatives
         expected[1:] = [None, None, None]
-    assert [found[name] for name in RATES] == pytest.approx(expected)
+    assert [getattr(found, name) for name in RATES] == pytest.approx(expected)
     if strategy == "proportion":  # of each of the batches of 16
         counts = [(known[start : start + 16] == 0).sum() for start in range(0, len(known), 16)]
         assert (weak != 0).sum() == sum(round(0.5 * int(count)) for count in counts)
     if strategy == "all":
-        assert found["used_share"] == 1
+        assert found.used_share == 1
     assert without_times(run.history)[0] == without_times(plain.history)[0]
     assert not same(saved, tensors_of(plain.folder))
     written = csv_table.read(run.folder / "weak_labels.csv").labels
@@ -263,14 +267,14 @@ def test_two_processes_relabel_as_one_does(holes: Dataset, quick: Config, tmp_pa
     config = relabelled(replace(quick, epochs=2, device="cpu"), "uncertainty", threshold=0.05, epochs="1,2")
     one = train(holes, config, tmp_path / "one")
     two = train(holes, replace(config, devices=2), tmp_path / "two")
-    assert one.history[0]["relabelled"] == two.history[0]["relabelled"]
+    assert one.history[0].relabelled == two.history[0].relabelled
     # The second time their models differ. A label is not both present and absent, and what is counted is what is kept.
     saved = tensors_of(two.folder)
     present, absent = (saved[f"relabelling.{name}"] for name in ("present", "absent"))
     assert present.any() and not (present & absent).any()
-    found, classes = two.history[1]["relabelled"], len(holes.classes)
+    found, classes = two.history[1].relabelled, len(holes.classes)
     counts = [int(module.unpacked(plane, classes).sum()) for plane in (present, absent)]
-    assert counts == [found["present"], found["absent"]]
+    assert counts == [found.positives, found.negatives]
     known = holes.labels[holes.rows_of("train")].to_signed() != 0
     assert not (module.unpacked(present | absent, classes).numpy() & known).any()
 
@@ -293,7 +297,7 @@ def test_one_epoch_is_too_few_to_relabel_from(holes: Dataset, quick: Config, tmp
 def test_too_many_weak_labels_for_a_table_stay_in_the_checkpoint(
     holes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("trilabel.training.loop._MOST_WEAK_LABELS_WRITTEN", 10)
+    monkeypatch.setattr("trilabel.training.exports._MOST_WEAK_LABELS", 10)
     run = train(holes, replace(relabelled(quick, "all"), val="none"), tmp_path / "run")
     assert not (run.folder / "weak_labels.csv").exists()
     assert "weak labels: too many for a table" in caplog.text
@@ -340,13 +344,13 @@ def test_settings_without_relabelling_are_refused(holes: Dataset, quick: Config,
 
 
 def test_it_is_said_in_one_line() -> None:
-    found = {"present": 1200, "absent": 3, "used_share": 0.5}
+    found = Relabelled(1200, 3, 0.5)
     start = "relabelled before epoch 10: 1,200 positives and 3 negatives added, 50.0% of labels used now (10.0% known)"
     assert describe(found, 0.1, 10) == start
-    nothing = {"present": 0, "absent": 0, "used_share": 0.1}
-    assert "no unknown label was easy enough" in describe(nothing, 0.1, 10)
-    right = {"present_right": 0.855, "absent_right": None}
-    assert describe(found | right, 0.1, 10) == start.replace("positives", "positives (85.5% right)")
+    assert "no unknown label was easy enough" in describe(Relabelled(0, 0, 0.1), 0.1, 10)
+    assert describe(replace(found, positives_right=0.855), 0.1, 10) == start.replace(
+        "positives", "positives (85.5% right)"
+    )
 
 
 def test_weak_labels_help_where_the_model_is_right(quick: Config, tmp_path: Path) -> None:
@@ -362,5 +366,5 @@ def test_weak_labels_help_where_the_model_is_right(quick: Config, tmp_path: Path
     full = Dataset([str(i) for i in range(400)], None, truth, splits, images=images + noise)
     data = full.with_labels(simulate.apply_to_rows(truth, splits["train"], "keep-share=0.3", 7))
     config = relabelled(replace(quick, image_size=16, epochs=4), "score", threshold=1.0, epochs="3")
-    found = train(data, config, tmp_path / "run").history[2]["relabelled"]
-    assert found["used_share"] > 0.8 and found["true_positive_rate"] > 0.95 and found["true_negative_rate"] > 0.95
+    found = train(data, config, tmp_path / "run").history[2].relabelled
+    assert found.used_share > 0.8 and found.true_positive_rate > 0.95 and found.true_negative_rate > 0.95

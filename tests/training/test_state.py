@@ -12,13 +12,15 @@ from trilabel.labels import Labels
 from trilabel.methods import METHODS, create_method
 from trilabel.models import create_model
 from trilabel.training import checkpoint
-from trilabel.training import loop as engine
+from trilabel.training.api import train
 from trilabel.training.diagnosis import Diagnosis
-from trilabel.training.loop import train
+from trilabel.training.record import EpochRecord
 from trilabel.training.state import State
+from trilabel.training.totals import EpochTotals
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 LOSSES = [0.5, 1.5, 4.0]
+RECORD = EpochRecord("fine-tune", 1, 0.5)
 
 
 def a_state(device="cpu"):
@@ -28,7 +30,8 @@ def a_state(device="cpu"):
 
 
 def step(state, loss):
-    state.note({"loss": torch.tensor(loss).to(state.device), "logits": torch.zeros(2, 2)})
+    totals = state.totals
+    totals.add({"loss": torch.tensor(loss).to(totals.device), "logits": torch.zeros(2, 2)}, state.progress.step)
     state.progress.step += 1
 
 
@@ -37,15 +40,15 @@ def test_a_look_tells_the_mean_so_far_and_the_first_step_that_went_wrong(wait):
     state = a_state()
     for number, loss in enumerate(LOSSES):
         step(state, loss)
-        assert state.look(wait) == (sum(LOSSES[: number + 1]) / (number + 1), -1)
+        assert state.totals.loss_so_far(wait) == (sum(LOSSES[: number + 1]) / (number + 1), -1)
     step(state, float("inf"))
-    assert state.look(wait) == (float("inf"), 3)
+    assert state.totals.loss_so_far(wait) == (float("inf"), 3)
     step(state, float("nan"))
     step(state, 1.0)
-    assert state.look(wait)[1] == 3
+    assert state.totals.loss_so_far(wait)[1] == 3
     state.end_epoch()
     step(state, 2.0)
-    assert state.look(wait) == (2.0, -1)
+    assert state.totals.loss_so_far(wait) == (2.0, -1)
 
 
 @gpu
@@ -55,18 +58,18 @@ def test_on_a_gpu_a_look_tells_what_was_so_at_the_look_before():
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        assert state.look(wait=False) == (None, -1)
+        assert state.totals.loss_so_far(wait=False) == (None, -1)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     step(state, float("nan"))
-    assert state.look(wait=True)[1] == 1
+    assert state.totals.loss_so_far(wait=True)[1] == 1
     torch.cuda.synchronize()
-    assert state.look(wait=False) == (0.5, -1)
+    assert state.totals.loss_so_far(wait=False) == (0.5, -1)
     torch.cuda.synchronize()
-    assert state.look(wait=False)[1] == 1
+    assert state.totals.loss_so_far(wait=False)[1] == 1
     state.end_epoch()
     step(state, 2.0)
-    assert state.look(wait=False) == (None, -1), "and nothing of another epoch"
+    assert state.totals.loss_so_far(wait=False) == (None, -1), "and nothing of another epoch"
 
 
 @gpu
@@ -74,33 +77,33 @@ def test_on_a_gpu_the_device_may_be_late():
     state = a_state("cuda")
     for _ in range(3):  # memory that copies go to is had by now: to ask for more may wait
         step(state, 1.0)
-        state.look(wait=False)
+        state.totals.loss_so_far(wait=False)
         torch.cuda.synchronize()
     state.end_epoch()
     step(state, 0.5)
     torch.cuda._sleep(10**9)  # cycles: about half a second
-    assert state.look(wait=False) == (None, -1)
-    assert state.look(wait=False) == (None, -1)
-    assert state.look(wait=True) == (0.5, -1)
+    assert state.totals.loss_so_far(wait=False) == (None, -1)
+    assert state.totals.loss_so_far(wait=False) == (None, -1)
+    assert state.totals.loss_so_far(wait=True) == (0.5, -1)
 
 
 def test_files_are_there_once_they_were_waited_for(tmp_path):
     state = a_state()
     state._writer = checkpoint.Writer()  # as on a GPU
     before = {name: value.clone() for name, value in state.model.state_dict().items()}
-    state.save_weights(tmp_path / "best.safetensors", {"epoch": 1})
+    state.save_weights(tmp_path / "best.safetensors", RECORD)
     with torch.no_grad():
         for parameter in state.model.parameters():
             parameter.zero_()
     state.wait_for_files()
     tensors, record = checkpoint.load(tmp_path / "best.safetensors", "model.")
-    assert record == {"epoch": 1} and all(torch.equal(tensors[f"model.{name}"], before[name]) for name in before)
+    assert record == RECORD.to_json() and all(torch.equal(tensors[f"model.{name}"], before[name]) for name in before)
 
 
 def test_no_checkpoint_is_of_after_a_loss_that_was_not_finite(small_scenes, quick, tmp_path, monkeypatch):
     """A look that does not wait may be late with the news; what is saved must not be."""
-    look, learn, steps = State.look, METHODS["known-only"].step, []
-    monkeypatch.setattr(State, "look", lambda state, wait: look(state, True) if wait else (None, -1))
+    look, learn, steps = EpochTotals.loss_so_far, METHODS["known-only"].step, []
+    monkeypatch.setattr(EpochTotals, "loss_so_far", lambda totals, wait: look(totals, True) if wait else (None, -1))
 
     def learn_until(method, model, batch):
         steps.append(0)
@@ -125,10 +128,10 @@ def test_a_first_batch_without_an_image_is_not_the_end(small_scenes, quick, tmp_
             failed = [(int(position), "broken") for position in drawn.positions]
             yield ImageBatch(drawn.images[:0], drawn.positions[:0], failed) if broken else drawn
 
-    monkeypatch.setattr(engine.ImageSource, "batches", some_broken)
+    monkeypatch.setattr(ImageSource, "batches", some_broken)
     config = replace(quick, broken="skip", epochs=1, device="cpu")
     if unreadable == 6:
         with pytest.raises(TrilabelError, match="none of the training images could be read"):
             train(small_scenes, config, tmp_path / "run")
     else:
-        assert train(small_scenes, config, tmp_path / "run").history[0]["left_out"] == 16
+        assert train(small_scenes, config, tmp_path / "run").history[0].images_left_out == 16

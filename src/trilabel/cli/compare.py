@@ -15,7 +15,7 @@ from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 
 if TYPE_CHECKING:
-    from trilabel.compare import Comparison, Plan
+    from trilabel.compare import Comparison, Spec
 
 _IN_THE_FILE = ("labels", "hide_seed", "seeds", "search", "budget")  # with --rows
 
@@ -77,12 +77,13 @@ class Compare:
     def __call__(self) -> None:
         from trilabel.cli.compare_progress import watch
         from trilabel.compare import Comparison
+        from trilabel.report.comparison import run_and_report
 
         source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
-        plan = self.plan()
+        spec = self.spec()
         comparison = Comparison(
             read_data(source["data"], {name: value for name, value in source.items() if name != "data"}),
-            plan,
+            spec,
             self.out,
             test=self.test,
             published=self.published,
@@ -91,7 +92,7 @@ class Compare:
             source=source,
         )
         with watch(comparison) as finished_one:
-            comparison.run(finished_one)
+            run_and_report(comparison, finished_one)
         if not comparison.cells:
             raise TrilabelError("no run could be finished (see above)")
         if self.json:
@@ -99,37 +100,37 @@ class Compare:
         _print_comparison(comparison)
         return print(f"\ntables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
 
-    def plan(self) -> "Plan":
+    def spec(self) -> "Spec":
         """What to compare: what the file of --rows says, or the recipes, label settings and seeds that are given."""
-        from trilabel.compare import Plan, row_of, with_grids
+        from trilabel.compare import Spec, recipe_row, with_grids
 
         if bool(self.recipes) == (self.rows is not None):
             raise UsageError("give either --recipes to compare, or --rows FILE.toml")
         base = replace(self.config, weights=absolute_path(self.config.weights))
         if self.rows is not None:
-            return self._plan_in_file(self.rows, base)
+            return self._spec_in_file(self.rows, base)
         if not self.labels or not self.seeds:
             raise UsageError("--labels and --seeds need at least one value")
         require_positive(budget=self.budget)
-        rows = tuple(row_of(recipe, base) for recipe in dict.fromkeys(self.recipes))
-        plan = Plan(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
+        rows = tuple(recipe_row(recipe, base) for recipe in dict.fromkeys(self.recipes))
+        spec = Spec(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
         if self.search == ("published",):
-            return with_grids(plan, "published")
+            return with_grids(spec, "published")
         if "published" in self.search:
             raise UsageError("--search published stands alone; write other searches in a file (--rows)")
         pairs = (split_pair("--search", text) for text in self.search)
-        return with_grids(plan, {name: values.split(",") for name, values in pairs})
+        return with_grids(spec, {name: values.split(",") for name, values in pairs})
 
-    def _plan_in_file(self, file: Path, base: Config) -> "Plan":
-        from trilabel.compare import read_plan
+    def _spec_in_file(self, file: Path, base: Config) -> "Spec":
+        from trilabel.compare import read_spec
 
         defaults = {f.name: f.default for f in fields(self)}
         if wrong := [name for name in _IN_THE_FILE if getattr(self, name) != defaults[name]]:
             raise UsageError(f"{flag(wrong[0])}: write this in the file of --rows")
-        plan = read_plan(file, base)
+        spec = read_spec(file, base)
         # What is given on the command line counts more than what the file says of training.
         given = {f.name: getattr(base, f.name) for f in fields(Config) if f.name in self.written}
-        return replace(plan, rows=tuple(replace(row, config=replace(row.config, **given)) for row in plan.rows))
+        return replace(spec, rows=tuple(replace(row, config=replace(row.config, **given)) for row in spec.rows))
 
 
 def _without_nan(cell: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +142,8 @@ def _without_nan(cell: dict[str, Any]) -> dict[str, Any]:
 def _print_comparison(comparison: "Comparison") -> None:
     from rich.console import Console
 
-    from trilabel.report.comparison import live
+    from trilabel.report.comparison import live_table
 
-    Console().print(live(comparison.cells, [], None, comparison.metrics[0]))
+    Console().print(live_table(comparison.cells, [], None, comparison.metrics[0]))
     for row, labels, why in comparison.failures():
         print(f"— {row}, {labels}: {why}")

@@ -11,8 +11,7 @@ from trilabel.log import log
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from trilabel.compare import Comparison
-    from trilabel.report.comparison import Cell
+    from trilabel.compare import CellResult, Comparison
 
 
 @contextmanager
@@ -34,12 +33,12 @@ class _LiveTable:
 
     def __init__(self, comparison: "Comparison") -> None:
         self.comparison, self.start = comparison, time.monotonic()
-        self.planned = [(row.name, labels, seed) for row, labels, seed in comparison.plan.cells()]
+        self.planned = comparison.spec.cell_keys()
 
     def render(self) -> "RenderableType":
         from rich.console import Group
 
-        from trilabel.report.comparison import live
+        from trilabel.report.comparison import live_table
         from trilabel.training.run_folder import RunFolder
 
         found = self.comparison
@@ -47,15 +46,15 @@ class _LiveTable:
         words += f", {time.monotonic() - self.start:,.0f} s"
         if (folder := found.folder) is not None:  # read once: the other thread may set it to None at any time
             words += f"; {folder.name}: epoch {len(RunFolder(folder).read_history()) + 1}"
-        return Group(live(found.cells, self.planned, found.running, found.metrics[0]), words)
+        return Group(live_table(found.cells, self.planned, found.running, found.metrics[0]), words)
 
 
 class _Lines:
     """Logs a line for each run that is done."""
 
     def __init__(self, comparison: "Comparison") -> None:
-        self.comparison, self.planned = comparison, len(list(comparison.plan.cells()))
-        self.logged: list[Cell] = []
+        self.comparison, self.planned = comparison, len(comparison.spec.cell_keys())
+        self.logged: list[CellResult] = []
 
     def __call__(self) -> None:
         cells, trials = self.comparison.cells, self.comparison.trials
@@ -68,7 +67,7 @@ class _Lines:
             tried = ", ".join(f"{name}={given}" for name, given in trial.tried.items())
             log.info(f"search: {trial.row}, {trial.labels}, {tried}: validation {value} ({trial.seconds:.0f} s)")
 
-    def _log_cell(self, cell: "Cell") -> None:
+    def _log_cell(self, cell: "CellResult") -> None:
         metric = self.comparison.metrics[0]
         score = cell.metrics[metric]
         done = f"{len(self.comparison.cells) + len(self.comparison.failed)} of {self.planned}"

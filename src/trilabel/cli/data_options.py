@@ -14,6 +14,7 @@ from trilabel.settings import read_as
 
 if TYPE_CHECKING:
     from trilabel.data import Dataset
+    from trilabel.training.splits import TrainingSplit
 
 SCENES = "scenes"  # names the data set that is drawn by code
 
@@ -106,7 +107,7 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     """The data set that is named, or else the one that the run was trained on, with nothing hidden."""
     from trilabel.training.run_folder import RunFolder
 
-    source = {"data": data, **options} if data else dict(RunFolder(run).read()["source"])
+    source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
     if not source:
         raise UsageError("this run was started from Python and does not know its data; name the data")
     if not data and options:
@@ -114,17 +115,13 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
 
 
-def read_training_data(source: Mapping[str, Any], config: Config) -> "Dataset":
-    """The data set of a run, with those training labels hidden that the run hides."""
-    from trilabel.labels import simulate
-    from trilabel.training.stages import split_for_training
+def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSplit":
+    """The data set of a run, split for training, with those training labels hidden that the run hides."""
+    from trilabel.training.splits import split_for_training
 
     options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
-    dataset = read_data(source["data"], options)
-    if "hide" not in source:
-        return dataset
-    _, rows, _ = split_for_training(dataset, config)
-    return dataset.with_labels(simulate.apply_to_rows(dataset.labels, rows, source["hide"], source["hide_seed"]))
+    split = split_for_training(read_data(source["data"], options), config)
+    return split.hide(source["hide"], source["hide_seed"]) if "hide" in source else split
 
 
 def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _model_components() -> list[_Component]:
 
 def _relabelling() -> list[_Component]:
     """The strategies of relabelling; each has some of the settings, and a threshold of its own."""
-    from trilabel.training.relabelling import STRATEGIES, RelabelSettings
+    from trilabel.training.strategies import STRATEGIES, RelabelSettings
 
     found = []
     for name, strategy in STRATEGIES.items():

@@ -59,19 +59,19 @@ class Maps:
             dataset = read_data(self.data, self.reading.chosen())
             rows = dataset.rows_of(self.split)
             count, rows = len(rows), rows[: self.limit]
-            activations = model.maps_of_rows(dataset, rows, broken=self.broken)
-            known = class_maps.Known(dataset, rows, model.classes)
+            activations = model.dataset_maps(dataset, rows, broken=self.broken)
+            known = class_maps.KnownAnnotations(dataset, rows, model.classes)
         else:
             files = [file for given in self.files for file in find_images(given)]
             count = len(files)
             activations = model.maps(files[: self.limit], broken=self.broken)
         if count > self.limit:
             log.info(f"the first {self.limit:,} of {count:,} images (--limit)")
-        shown = class_maps.rows(activations, model.classes, self.top, self.classes, known)
+        shown = class_maps.select_panels(activations, model.classes, self.top, self.classes, known)
         records: list[dict[str, Any]] = []
-        for row, file in class_maps.write(track(shown, "drawing", min(count, self.limit)), self.out):
-            classes = {panel.name: round(panel.probability, 6) for panel in row.panels}
-            records.append({"image": row.id, "file": str(file), "classes": classes})
+        for image, file in class_maps.write_pictures(track(shown, "drawing", min(count, self.limit)), self.out):
+            classes = {panel.name: round(panel.probability, 6) for panel in image.panels}
+            records.append({"image": image.id, "file": str(file), "classes": classes})
         if not records:
             raise TrilabelError("no image to show")
         if self.json:

@@ -40,8 +40,7 @@ def _starting_config(arguments: Sequence[str]) -> Config:
     if resumed := _value_of("--resume", arguments):
         from trilabel.training.run_folder import RunFolder
 
-        config: Config = RunFolder(Path(resumed)).read()["config"]
-        return config
+        return RunFolder(Path(resumed)).read().config
     return resolve(_value_of("--recipe", arguments) or "small")
 
 

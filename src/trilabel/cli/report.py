@@ -1,13 +1,16 @@
 """`trilabel report`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trilabel.cli.arguments import RunPath, UsageError
 from trilabel.cli.render import percent, print_json, print_table
 from trilabel.errors import TrilabelError
+
+if TYPE_CHECKING:
+    from trilabel.training.record import EpochRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,6 @@ class Report:
 
     def __call__(self) -> None:
         from trilabel.report import plots, probabilities, training
-        from trilabel.training import checkpoint
         from trilabel.training.run_folder import RunFolder
 
         folder = RunFolder(self.run)
@@ -38,21 +40,21 @@ class Report:
         if out.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
         plots.save(training.picture(history), out)
-        best = checkpoint.load_state(folder.best) if folder.best.is_file() else history[-1]
+        best = folder.best_record() if folder.best.is_file() else history[-1]
         pictures = {"picture": str(out)}
         if probabilities.has_some(best):
             stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
             pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
             plots.save(probabilities.histograms(best), pictures["probabilities"])
         if self.json:
-            return print_json({**pictures, "epochs": history})
+            return print_json({**pictures, "epochs": [record.to_json() for record in history]})
         _print_history(history)
         for name, path in pictures.items():
             print(f"{name}: {path}")
         return None
 
 
-def _print_history(history: Sequence[Mapping[str, Any]]) -> None:
+def _print_history(history: "Sequence[EpochRecord]") -> None:
     from trilabel.report import training
 
     print_table(*training.table(history))
@@ -61,9 +63,8 @@ def _print_history(history: Sequence[Mapping[str, Any]]) -> None:
         print()
         print_table(header, rows)
         print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
-    if any(record.get("val_unknown_as_absent") for record in history):
+    if any(record.val_unknown_as_absent for record in history):
         print("validation has no known negatives: its scores are with unknown counted as absent")
-    kinds = history[-1].get("highest_loss_in_first_epoch", {})
-    if kinds:
+    if kinds := history[-1].highest_loss_in_first_epoch:
         words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
         print(f"highest loss in the first epoch: {words}")

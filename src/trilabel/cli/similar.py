@@ -32,7 +32,7 @@ class Similar:
     """The split whose images are compared with each other."""
     out: Path
     """Folder for images.csv and images.png, and labels.csv and labels.png where labels were learned to go together."""
-    neighbours: int = 5
+    neighbors: int = 5
     """Similar images of an image, at most."""
     limit: int = 12
     """Images in the picture: the first ones. The table has all."""
@@ -52,19 +52,19 @@ class Similar:
         from trilabel.report import plots, similarity
         from trilabel.training.run_folder import RunFolder
 
-        require_positive(neighbours=self.neighbours, limit=self.limit)
+        require_positive(neighbors=self.neighbors, limit=self.limit)
         check_output_folder(self.out, self.overwrite)
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
         model, learned = tl.load(self.run, self.device), RunFolder(self.run).label_graph
         features, logits, rows = self._score(model, dataset)
         classes = model.classes
         graph = label_graph.from_file(learned, classes) if learned.is_file() else label_graph.identity(len(classes))
-        found = list(similarity.pairs(similar_images(features, logits.sigmoid(), graph, self.neighbours)))
+        found = list(similarity.pairs(similar_images(features, logits.sigmoid(), graph, self.neighbors)))
         ids = [dataset.ids[row] for row in rows]
         named = [(ids[image], ids[other], by_labels, by_features) for image, other, by_labels, by_features in found]
         files = [self.out / "images.csv", self.out / "images.png"]
-        similarity.write_images(named, files[0])
-        plots.save(similarity.image_neighbours(similarity.first_rows(found, dataset, rows, self.limit)), files[1])
+        similarity.write_pairs(named, files[0])
+        plots.save(similarity.image_neighbors(similarity.first_rows(found, dataset, rows, self.limit)), files[1])
         if learned.is_file():
             files += [self.out / "labels.csv", self.out / "labels.png"]
             label_graph.write(graph, classes, files[2])
@@ -89,7 +89,7 @@ class Similar:
             dataset,
             rows[: similarity.MOST_IMAGES],
             broken=self.broken,
-            seen=lambda _, output: features.append(output.features.float().cpu()),
+            on_batch=lambda _, output: features.append(output.features.float().cpu()),
         )
         if not features:
             raise TrilabelError(f"split {self.split!r} has no images to compare")

@@ -66,9 +66,8 @@ class Train:
             config, out = self.chosen_config(), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
             source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
-        dataset = read_training_data(source, config)
-        resume = self.resume is not None
-        run = tl.train(dataset, config, out, resume=resume, overwrite=self.overwrite, source=source)
+        split, resume = read_training_data(source, config), self.resume is not None
+        run = tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
         _print_result(run, self.json)
 
     def chosen_config(self) -> Config:
@@ -93,17 +92,16 @@ class Train:
 
     def _resumed(self, folder: Path) -> tuple[Mapping[str, Any], Config, Path]:
         """(how its data is read, the settings, the folder) of the run to resume."""
-        from trilabel.training.loop import MAY_CHANGE
+        from trilabel.training.resume import MAY_CHANGE
         from trilabel.training.run_folder import RunFolder
 
         about = RunFolder(folder).read()
-        started: Config = about["config"]
-        if not about["source"]:
+        if not about.source:
             raise TrilabelError(
                 f"{folder}: this run was started from Python; resume it with trilabel.train(…, resume=True)"
             )
         values = {f.name: getattr(self.config, f.name) for f in fields(Config)}
-        changed = {name: value for name, value in values.items() if value != getattr(started, name)}
+        changed = {name: value for name, value in values.items() if value != getattr(about.config, name)}
         given = {f.name for f in fields(self) if getattr(self, f.name) != f.default} - {"config", "reading"}
         refused = sorted({*changed, *given, *self.reading.chosen()} - MAY_CHANGE - {"resume", "json"})
         if refused:
@@ -112,16 +110,16 @@ class Train:
                 f"{' '.join(map(flag, refused))}: a resumed run keeps its settings; with --resume only these may be "
                 f"given: {allowed}"
             )
-        return about["source"], replace(started, **changed), folder
+        return about.source, replace(about.config, **changed), folder
 
 
 def _print_result(run: "Run", as_json: bool) -> None:
     if as_json:
-        return print_json({"run": str(run.folder), "best": run.best, "epochs": len(run.history)})
+        return print_json({"run": str(run.folder), "best": run.best.to_json(), "epochs": len(run.history)})
     if run.metrics:
-        how = ", unknown counted as absent" if run.best.get("val_unknown_as_absent") else ""
-        epochs = sum(record["stage"] == run.best["stage"] for record in run.history)
-        print_metrics(run.metrics, f"best epoch: {run.best['epoch']} of {epochs}, on validation{how}")
+        how = ", unknown counted as absent" if run.best.val_unknown_as_absent else ""
+        epochs = sum(record.stage == run.best.stage for record in run.history)
+        print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
     else:
         print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
     return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")

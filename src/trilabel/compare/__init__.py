@@ -1,6 +1,21 @@
-"""Comparisons: methods × label settings × seeds on one data set, a run a cell, beside the published figures."""
+"""Comparisons: methods × label settings × seeds on one data set, one run per cell, beside the published figures."""
 
+from trilabel.compare.results import CellKey, CellResult, ComparisonResults, Reference, Trial
 from trilabel.compare.runner import Comparison
-from trilabel.compare.spec import ALL, Plan, Row, read_plan, row_of, with_grids
+from trilabel.compare.spec import ALL, MethodRow, Spec, recipe_row, with_grids
+from trilabel.compare.spec_file import read_spec
 
-__all__ = ["ALL", "Comparison", "Plan", "Row", "read_plan", "row_of", "with_grids"]
+__all__ = [
+    "ALL",
+    "CellKey",
+    "CellResult",
+    "Comparison",
+    "ComparisonResults",
+    "MethodRow",
+    "Reference",
+    "Spec",
+    "Trial",
+    "read_spec",
+    "recipe_row",
+    "with_grids",
+]

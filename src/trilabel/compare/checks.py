@@ -1,8 +1,11 @@
-"""What would fail in the end is refused before anything slow begins."""
+"""Checks of a comparison before its first run: what would fail after hours is refused at once."""
 
 import numpy as np
 
-from trilabel.compare.spec import ALL, Plan, changed
+from trilabel.compare.changes import with_changes
+from trilabel.compare.runs import Scoring
+from trilabel.compare.spec import ALL, MethodRow, Spec
+from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError, unknown_name_error
@@ -10,47 +13,55 @@ from trilabel.labels import simulate
 from trilabel.methods import METHODS
 from trilabel.models import check_graph, check_head
 from trilabel.settings import settings_of
-from trilabel.training.relabelling import check_relabel
-from trilabel.training.stages import split_for_training
+from trilabel.training.strategies import check_relabel
 
 _NEVER_SEARCHED = ("seed", "val", "train_split", "select")
 
 
-def check(dataset: Dataset, plan: Plan, test: str, pointing: bool) -> None:
-    """Refuses splits, boxes, label settings, seeds and searches that do not go with the data or each other."""
-    scored = dataset.rows_of(test)
+def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits) -> None:
+    """Refuses splits, boxes, label settings, seeds and searches that do not fit the data or each other."""
+    check_spec(spec)
+    for labels in {name for row in spec.rows for name in (*spec.labels_of(row), *spec.search_labels_of(row))} - {ALL}:
+        simulate.apply(dataset.labels[:1], labels, spec.hide_seed)
+    scored = dataset.rows_of(scoring.split)
     if not len(scored):
-        raise TrilabelError(f"split {test!r} has no images to score")
-    if pointing and (dataset.boxes is None or not np.isin(dataset.boxes.image, scored).any()):
-        raise TrilabelError(f"split {test!r} has no boxes: the pointing game needs to know where objects are")
-    names = [row.name for row in plan.rows]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TrilabelError(f"two rows are called {min(twice)!r}; give each a name of its own")
-    for labels in {labels for row in plan.rows for labels in (*plan.labels_of(row), *plan.searched_in(row))} - {ALL}:
-        simulate.apply(dataset.labels[:1], labels, plan.hide_seed)
-    for row, _, seed in plan.cells():
-        changed(row.config, {"seed": seed}, row.name)
-    for row in plan.rows:
-        trials = plan.trials(row)
-        for name in (*plan.search, *(row.grid or {})):
-            if name in _NEVER_SEARCHED:
-                raise TrilabelError(f"{row.name}: {name} cannot be searched, or be another in search runs")
-        for tried in ({}, *trials):
-            _check_names(
-                changed(changed(row.config, plan.search if tried else {}, row.name), tried, row.name), row.name
-            )
-        _, learned, chosen_by = split_for_training(dataset, row.config)
-        if np.isin(scored, np.concatenate((learned, chosen_by))).any():
+        raise TrilabelError(f"split {scoring.split!r} has no images to score")
+    if scoring.pointing and (dataset.boxes is None or not np.isin(dataset.boxes.image, scored).any()):
+        raise TrilabelError(f"split {scoring.split!r} has no boxes, which the pointing game needs")
+    for row in spec.rows:
+        split = splits.of(row.config)
+        if np.isin(scored, np.concatenate((split.train, split.val))).any():
             raise TrilabelError(
-                f"{row.name}: images of split {test!r} are also learned from or choose the epoch; score another split "
-                "(--test), or set validation images apart (--val 0.2)"
+                f"{row.name}: images of split {scoring.split!r} are also used to learn or to choose the epoch; score "
+                "another split (--test), or hold out validation images (--val 0.2)"
             )
-        if trials and row.config.val == "none":
-            raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
+
+
+def check_spec(spec: Spec) -> None:
+    """Refuses what is wrong whatever the data: names, seeds and settings of rows and of their searches."""
+    names = [row.name for row in spec.rows]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise TrilabelError(f"two rows are named {min(repeated)!r}; give each a name of its own")
+    for row, _, seed in spec.cells():
+        with_changes(row.config, {"seed": seed}, row.name)
+    for row in spec.rows:
+        _check_search(spec, row)
+        _check_names(row.config, row.name)
+
+
+def _check_search(spec: Spec, row: MethodRow) -> None:
+    for name in (*spec.search, *(row.grid or {})):
+        if name in _NEVER_SEARCHED:
+            raise TrilabelError(f"{row.name}: {name} cannot be searched, nor differ in search runs")
+    trials = spec.trials(row)
+    if trials and row.config.val == "none":
+        raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
+    for tried in trials:
+        _check_names(spec.search_config(row, tried), row.name)
 
 
 def _check_names(config: Config, row: str) -> None:
-    """Refuses parts and settings that there are not; what the labels allow is seen when a run begins."""
+    """Refuses unknown parts and settings; whether they fit the labels is checked when a run starts."""
     try:
         if config.method != "auto":
             if config.method not in METHODS:

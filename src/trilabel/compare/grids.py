@@ -1,29 +1,29 @@
-"""The values that the papers searched over on validation, by recipe."""
+"""The values that the papers searched on validation, by recipe."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from trilabel.recipes import RECIPES, resolve
 
-Grid = Mapping[str, tuple[Any, ...]]  # a field of Config, or "settings.NAME" and the like, and its values
+SearchGrid = Mapping[str, tuple[Any, ...]]  # values to try for a field of Config, or for "settings.NAME" and the like
 
-_RATES: Grid = {"lr": (1e-2, 1e-3, 1e-4, 1e-5)}
-_COLE: Grid = {**_RATES, "batch_size": (8, 16)}
-_DELTA: Grid = {"settings.delta": (0.1, 0.2, 0.3, 0.4, 0.5)}
-_ABSOLUTE: Grid = {"settings.start": (1.0, 1.5, 2.0), "settings.delta": (0.1, 0.15, 0.2)}
-# g(0.1) from 3 to 50 does as well (section 4.3), γ from −1 to 3 (figure 6): some values of those ranges.
-_DURAND: Grid = {"settings.value": (3.0, 5.0, 20.0, 50.0), "settings.gamma": (-1.0, 1.0, 3.0)}
-_HUYNH: Grid = {
+_RATES: SearchGrid = {"lr": (1e-2, 1e-3, 1e-4, 1e-5)}
+_COLE: SearchGrid = {**_RATES, "batch_size": (8, 16)}
+_DELTA: SearchGrid = {"settings.delta": (0.1, 0.2, 0.3, 0.4, 0.5)}
+_ABSOLUTE: SearchGrid = {"settings.start": (1.0, 1.5, 2.0), "settings.delta": (0.1, 0.15, 0.2)}
+# g(0.1) from 3 to 50 works equally well (section 4.3), γ from −1 to 3 (figure 6): some values from these ranges.
+_DURAND: SearchGrid = {"settings.value": (3.0, 5.0, 20.0, 50.0), "settings.gamma": (-1.0, 1.0, 3.0)}
+_HUYNH: SearchGrid = {
     "settings.label_weight": (0.0, 0.5, 1.0, 2.0),
     "settings.feature_weight": (0.0, 0.5, 1.0, 2.0),
     "settings.neighbours": (3, 5, 7),
 }
-_SALIENCY: Grid = {"head_settings.alpha": (0.1, 0.2, 0.3, 0.4, 0.5), "head_settings.k": (1, 2, 3, 4, 5)}
-_THRESHOLD: Grid = {"settings.threshold": (0.5, 0.6, 0.7, 0.8, 0.9)}
+_SALIENCY: SearchGrid = {"head_settings.alpha": (0.1, 0.2, 0.3, 0.4, 0.5), "head_settings.k": (1, 2, 3, 4, 5)}
+_THRESHOLD: SearchGrid = {"settings.threshold": (0.5, 0.6, 0.7, 0.8, 0.9)}
 
 
-def published_grid(recipe: str) -> Grid:
-    """What the recipe's paper searched; empty where it did not, or there is no such recipe.
+def published_grid(recipe: str) -> SearchGrid:
+    """What the recipe's paper searched; empty if it searched nothing, or there is no such recipe.
 
     >>> published_grid("wang2023-cr")
     {'settings.threshold': (0.5, 0.6, 0.7, 0.8, 0.9)}

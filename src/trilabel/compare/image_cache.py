@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import lru_cache
 
-import torch
 from torch import Tensor
 
 from trilabel.config import Config
@@ -11,26 +10,27 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
 from trilabel.errors import TrilabelError
 from trilabel.models import create_backbone
+from trilabel.models.device import choose_device
 
 
 class DecodedImageCache:
-    """A data set whose images are decoded once for each size, and kept where they fit (`Config.cache`)."""
+    """A data set whose images are decoded once for each size and kept if they fit (`Config.cache`)."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self._kept: dict[tuple[int, str, str], Dataset | TrilabelError] = {}
+        self._decoded: dict[tuple[int, str, str], Dataset | TrilabelError] = {}
 
     def for_run(self, config: Config) -> Dataset:
-        """The data set as such a run needs it; images that do not fit, or some of them broken, are left to the run."""
+        """The data set for a run; images that do not fit, or of which some are broken, are left to the run to read."""
         if self.dataset.images is not None or config.devices > 1:
             return self.dataset
         key = (config.image_size or _size_for(config.backbone), config.device, config.cache)
-        if key not in self._kept:
+        if key not in self._decoded:
             try:
-                self._kept[key] = _decoded(self.dataset, key[0], config)
-            except TrilabelError as error:  # a broken image: not to be looked for again by every run
-                self._kept[key] = error
-        found = self._kept[key]
+                self._decoded[key] = _decode(self.dataset, key[0], config)
+            except TrilabelError as error:  # a broken image: later runs need not look for it again
+                self._decoded[key] = error
+        found = self._decoded[key]
         if isinstance(found, TrilabelError):
             raise found
         return found
@@ -41,11 +41,10 @@ def _size_for(backbone: str) -> int:
     return create_backbone(backbone).image_size
 
 
-def _decoded(dataset: Dataset, size: int, config: Config) -> Dataset:
-    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-    device = torch.device("cuda" if cuda else "cpu")
-    source, trouble = open_images(None, dataset.paths, size, device, config.cache, config.workers, config.broken)
-    # Where images are left out, each run has to do it: what is hidden and set apart is drawn before.
-    if not isinstance(source.store, Tensor) or trouble:
+def _decode(dataset: Dataset, size: int, config: Config) -> Dataset:
+    device = choose_device(config.device)
+    source, broken = open_images(None, dataset.paths, size, device, config.cache, config.workers, config.broken)
+    # Each run has to leave out broken images itself: labels are hidden and splits are drawn before.
+    if not isinstance(source.store, Tensor) or broken:
         return dataset
     return replace(dataset, images=source.store)

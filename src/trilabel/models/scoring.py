@@ -1,7 +1,8 @@
-"""Scoring many images with a model: used while training, for evaluation and for prediction."""
+"""Scores of many images by a model: for validation in training, for evaluation and for prediction."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,65 +14,70 @@ from trilabel.log import progress
 from trilabel.metrics import Accumulator
 from trilabel.models import Output
 
+OnBatch = Callable[[NDArray[np.int64], Output], None]  # receives the positions and the whole output of a batch
 
-def score(
-    model: nn.Module,
-    images: ImageSource,
-    prepare: Callable[[Tensor], Tensor],
-    classes: int,
-    batch_size: int,
-    *,
-    rank: int = 0,
-    world: int = 1,
-    all_gather: Callable[[Tensor], Tensor] | None = None,
-    context: Callable[[], AbstractContextManager[object]] = nullcontext,
-    skip_broken: bool = False,
-    what: str = "",
-    maps: bool = False,
-    seen: Callable[[NDArray[np.int64], Output], None] | None = None,
-) -> tuple[Tensor, list[ImageError]]:
-    """(N×C logits on the CPU, images that failed). A failed image has NaN logits.
 
-    With several processes each scores a share and `all_gather` brings them together; every image counts once.
-    `what` names the work in the progress bar; without it none is shown. `seen` is handed the positions and the whole
-    output of each batch, with class maps where `maps` are asked for: those of all images would not fit into memory.
+@dataclass(frozen=True)
+class ProcessGroup:
+    """Which of several processes this is, and how each gets the tensors of all of them."""
+
+    rank: int = 0
+    count: int = 1
+    all_gather: Callable[[Tensor], Tensor] | None = None  # a tensor -> those of all processes, stacked
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A model and how it is given images.
+
+    Several processes score every `count`-th batch each, and every image is scored exactly once.
     """
-    was_training = model.training
-    model.eval()
-    collected, failed = Accumulator(len(images), classes), list[ImageError]()
-    mine = in_order(len(images), batch_size)[rank::world]
-    with progress(what, sum(map(len, mine)), shown=bool(what)) as advance:
-        for drawn, output in outputs(model, images, prepare, mine, maps, skip_broken, context):
-            if output is not None:
-                collected.add(torch.from_numpy(drawn.positions), output.logits.float())
-                if seen is not None:
-                    seen(drawn.positions, output)
-            if drawn.failed:
-                failed += drawn.failed
-                positions = torch.tensor([position for position, _ in drawn.failed])
-                collected.add(positions, torch.full((len(positions), classes), torch.nan))
-            advance(len(drawn.positions) + len(drawn.failed))
-    if all_gather is not None and world > 1:
-        collected.gather(all_gather)
-    model.train(was_training)
-    return collected.scores(), failed
 
+    model: nn.Module
+    prepare: Callable[[Tensor], Tensor]  # images of a source -> what the model takes
+    classes: int
+    batch_size: int
+    context: Callable[[], AbstractContextManager[object]] = nullcontext  # of each forward pass, such as autocast
+    skip_broken: bool = False
+    processes: ProcessGroup = ProcessGroup()
 
-@torch.inference_mode()
-def outputs(
-    model: nn.Module,
-    images: ImageSource,
-    prepare: Callable[[Tensor], Tensor],
-    batches: Sequence[NDArray[np.int64]],
-    maps: bool = False,
-    skip_broken: bool = False,
-    context: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> Iterator[tuple[ImageBatch, Output | None]]:
-    """Each batch of positions with what the model gives for it; None where no image of it could be read."""
-    for drawn in images.batches(batches, skip_broken):
-        output = None
-        if len(drawn.positions):
-            with context():
-                prepared = prepare(drawn.images)
-                output = model(prepared, maps=True) if maps else model(prepared)
-        yield drawn, output
+    def score(
+        self, images: ImageSource, label: str = "", class_maps: bool = False, on_batch: OnBatch | None = None
+    ) -> tuple[Tensor, list[ImageError]]:
+        """(N×C logits on the CPU, images that failed). A failed image has NaN logits.
+
+        `label` names the work in the progress bar; without one there is no bar. `on_batch` receives the outputs batch
+        by batch, with class maps if `class_maps`, because those of all images would not fit into memory.
+        """
+        was_training = self.model.training
+        self.model.eval()
+        collected, failed = Accumulator(len(images), self.classes), list[ImageError]()
+        with progress(label, sum(map(len, self._positions(images))), shown=bool(label)) as advance:
+            for batch, output in self.outputs(images, class_maps):
+                if output is not None:
+                    collected.add(torch.from_numpy(batch.positions), output.logits.float())
+                    if on_batch is not None:
+                        on_batch(batch.positions, output)
+                if batch.failed:
+                    failed += batch.failed
+                    positions = torch.tensor([position for position, _ in batch.failed])
+                    collected.add(positions, torch.full((len(positions), self.classes), torch.nan))
+                advance(len(batch.positions) + len(batch.failed))
+        if self.processes.all_gather is not None and self.processes.count > 1:
+            collected.gather(self.processes.all_gather)
+        self.model.train(was_training)
+        return collected.scores(), failed
+
+    @torch.inference_mode()
+    def outputs(self, images: ImageSource, class_maps: bool = False) -> Iterator[tuple[ImageBatch, Output | None]]:
+        """This process's batches, each with the model's output: None if none of its images could be read."""
+        for batch in images.batches(self._positions(images), self.skip_broken):
+            output = None
+            if len(batch.positions):
+                with self.context():
+                    prepared = self.prepare(batch.images)
+                    output = self.model(prepared, maps=True) if class_maps else self.model(prepared)
+            yield batch, output
+
+    def _positions(self, images: ImageSource) -> list[NDArray[np.int64]]:
+        return in_order(len(images), self.batch_size)[self.processes.rank :: self.processes.count]

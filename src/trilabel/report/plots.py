@@ -13,15 +13,24 @@ from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
 
-# Colours that stay apart for color-blind readers (Okabe and Ito).
+# Colors that color-blind readers can tell apart (Okabe and Ito).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Writes a figure whole or not at all, in the format that the name ends in."""
+    """Writes a figure whole or not at all, in the format of the file name."""
     with replacing(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font has not: a box is drawn in its place
+        warnings.filterwarnings("ignore", "Glyph")  # for a letter that the font does not have, a box is drawn
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
+
+
+def keep_end(text: str, letters: int) -> str:
+    """The end of a text that is too long: the ids of images differ there.
+
+    >>> keep_end("photos/2008_000123.jpg", 12)
+    '…_000123.jpg'
+    """
+    return text if len(text) <= letters else "…" + text[1 - letters :]
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,9 @@ def _draw_bars(axes: Any, groups: Sequence[str], panel: Bars) -> None:
     width = 0.8 / max(1, len(panel.series))
     for place in range(len(groups)):
         bars = [(number, values[place]) for number, values in enumerate(panel.series.values())]
-        there = [(number, value) for number, value in bars if value is not None]
-        for position, (number, value) in enumerate(there):
-            shift = (position - (len(there) - 1) / 2) * width
+        drawn = [(number, value) for number, value in bars if value is not None]
+        for position, (number, value) in enumerate(drawn):
+            shift = (position - (len(drawn) - 1) / 2) * width
             shape = axes.bar([place + shift], [value], width * 0.92, color=COLORS[number])
             axes.bar_label(shape, fmt="%.1f", padding=2, fontsize=8)
     if panel.reference is not None:

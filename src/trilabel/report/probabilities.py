@@ -1,34 +1,37 @@
 """How sure a model is of positives, negatives and unknown labels: histograms of its probabilities after an epoch."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from trilabel.report.plots import COLORS
+from trilabel.training.record import EpochRecord
 
-_PANELS = {"probabilities": "Training images", "val_probabilities": "Validation images"}
-_WORDS = {"known_present": "known present", "known_absent": "known absent", "unknown": "unknown"}
-_COLOURS = {"known_present": 0, "present": 0, "known_absent": 1, "absent": 1, "unknown": 6}
+_COLORS = {"known_positives": 0, "positives": 0, "known_negatives": 1, "negatives": 1, "unknown": 6}
 _FLOOR = 0.7  # a little below one label, where a logarithmic scale must end
 
 
-def has_some(record: Mapping[str, Any]) -> bool:
+def has_some(record: EpochRecord) -> bool:
     """Whether an epoch's record has anything to draw."""
-    return any(record.get(name) for name in _PANELS)
+    return bool(_panels(record))
 
 
-def histograms(record: Mapping[str, Any]) -> Figure:
+def _panels(record: EpochRecord) -> dict[str, Mapping[str, list[int]]]:
+    panels = {"Training images": record.probabilities, "Validation images": record.val_probabilities}
+    return {title: counts for title, counts in panels.items() if counts}
+
+
+def histograms(record: EpochRecord) -> Figure:
     """Counts of labels by probability, in equal bins over [0, 1]; of positives the legend says how many are missed.
 
     Counts are on a logarithmic scale: unknown labels outnumber known ones by orders of magnitude.
     """
-    there = {name: title for name, title in _PANELS.items() if record.get(name)}
-    figure = Figure(figsize=(0.4 + 4.8 * len(there), 3.6), layout="constrained")
-    for axes, (name, title) in zip(figure.subplots(1, len(there), squeeze=False)[0], there.items(), strict=True):
-        for kind, counts in record[name].items():
-            edges, color = np.linspace(0, 1, len(counts) + 1), COLORS[_COLOURS[kind]]
+    panels = _panels(record)
+    figure = Figure(figsize=(0.4 + 4.8 * len(panels), 3.6), layout="constrained")
+    for axes, (title, by_kind) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for kind, counts in by_kind.items():
+            edges, color = np.linspace(0, 1, len(counts) + 1), COLORS[_COLORS[kind]]
             axes.stairs(counts, edges, baseline=_FLOOR, fill=True, color=color, alpha=0.18)
             axes.stairs(counts, edges, baseline=None, color=color, linewidth=1.4, label=_legend(kind, counts))
         axes.set_yscale("log", nonpositive="clip")
@@ -36,7 +39,7 @@ def histograms(record: Mapping[str, Any]) -> Figure:
         axes.set_xlim(0, 1)
         axes.set_xlabel("probability of being present")
         axes.set_ylabel("labels")
-        axes.set_title(f"{title}, epoch {record['epoch']}", loc="left", fontsize=10)
+        axes.set_title(f"{title}, epoch {record.epoch}", loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
     return figure
@@ -49,5 +52,5 @@ def below_half(counts: Sequence[int]) -> float | None:
 
 
 def _legend(kind: str, counts: Sequence[int]) -> str:
-    words, share = _WORDS.get(kind, kind), below_half(counts)
-    return f"{words} ({100 * share:.1f} % below 0.5)" if kind.endswith("present") and share is not None else words
+    words, share = kind.replace("_", " "), below_half(counts)
+    return f"{words} ({100 * share:.1f} % below 0.5)" if kind.endswith("positives") and share is not None else words

@@ -4,7 +4,7 @@ Kim 2022: figure 4 (precision of what a method changes), figure 1 and table 1 (a
 later memorises what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,18 +15,20 @@ from torch import Tensor, nn
 from trilabel.labels import Labels
 from trilabel.labels.bits import ROWS_AT_ONCE
 from trilabel.methods import AllReduce
+from trilabel.training.record import UnknownTargets
 
 # The loss of every label in the first epoch and its highest later on: 8 bytes a label.
 _MOST_LABELS_FOLLOWED = 50_000_000
 BINS = 20  # of histograms of probabilities (Wang 2023, figures 1 and 5)
 
-_KINDS = {"known_present": 3, "true_absent": 0, "hidden_present": 2}  # TP, TN and FN of taking unknown for absent
+# Where each kind of label is counted (see `_kind_of`): TP, TN and FN of taking unknown for absent.
+_KINDS = {"known_positives": 3, "true_negatives": 0, "hidden_positives": 2}
 
 
 class Diagnosis(nn.Module):
     """Counts of the epoch under way and, where the truth is at hand, the loss of every label. On the device."""
 
-    scored: Tensor  # 10: how many unknown labels were scored as (absent, not at all, present) × truth (−1, 0, +1); rest
+    targets: Tensor  # 10: unknown labels by target (absent, none, present) × truth (−1, 0, +1); the rest
     probabilities: Tensor  # 3×20: known absent, unknown, known present × how probable it was said to be
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
@@ -38,7 +40,7 @@ class Diagnosis(nn.Module):
         self.truth = truth
         follow = truth is not None and labels.shape[0] * labels.shape[1] <= _MOST_LABELS_FOLLOWED
         size = labels.shape if follow else (0, 0)
-        self.register_buffer("scored", torch.zeros(10, dtype=torch.int64))
+        self.register_buffer("targets", torch.zeros(10, dtype=torch.int64))
         self.register_buffer("probabilities", torch.zeros(3, BINS, dtype=torch.int64))
         self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
         self.register_buffer("first", torch.full(size, -1.0))
@@ -54,7 +56,7 @@ class Diagnosis(nn.Module):
 
     def counts(self) -> dict[str, Tensor]:
         """What is counted in the epoch under way, by name; over several processes these add up."""
-        return {"scored": self.scored, "kinds": self.kinds, "probabilities": self.probabilities}
+        return {"targets": self.targets, "kinds": self.kinds, "probabilities": self.probabilities}
 
     @torch.no_grad()
     def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
@@ -63,7 +65,7 @@ class Diagnosis(nn.Module):
         self.probabilities += _histogram(bins, 3 * BINS).view(3, BINS)
         if "targets" in step:
             against = torch.zeros_like(labels) if truth is None else truth
-            self.scored += _histogram(torch.where(labels == 0, step["targets"] * 3 + against + 4, 9), 10)
+            self.targets += _histogram(torch.where(labels == 0, step["targets"] * 3 + against + 4, 9), 10)
         if truth is not None:
             loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
             kind = _kind_of(labels, truth)
@@ -81,28 +83,22 @@ class Diagnosis(nn.Module):
         self.first.copy_(all_reduce(self.first, "max"))
         self.later.copy_(all_reduce(self.later, "max"))
 
-    def summary(self, epoch: int, all_reduce: AllReduce) -> dict[str, Any]:
-        """The epoch in numbers, for the record; empty where there is nothing to tell."""
-        scored = all_reduce(self.scored, "sum")[:9].view(3, 3).tolist()
+    def summary(self, epoch: int, all_reduce: AllReduce) -> "LabelSummary":
+        """The epoch in numbers."""
+        targets = all_reduce(self.targets, "sum")[:9].view(3, 3).tolist()
         kinds = all_reduce(self.kinds, "sum").tolist()
-        absent, unknown, present = all_reduce(self.probabilities, "sum").tolist()
-        found: dict[str, Any] = {
-            "probabilities": {"known_present": present, "known_absent": absent, "unknown": unknown}
-        }
-        if any(map(any, scored)):
-            found["unknown"] = {}
-            for name, (absent, unsure, present) in zip(("as_absent", "left_out", "as_present"), scored, strict=True):
-                found["unknown"][name] = absent + unsure + present
-                if absent + present:  # leaving a label out is right where calling it absent would have been wrong
-                    right = absent if name == "as_absent" else present
-                    found["unknown"][f"{name}_right"] = right / (absent + present)
+        negatives, unknown, positives = all_reduce(self.probabilities, "sum").tolist()
+        mean_loss, highest = dict[str, float](), dict[str, float]()
         if self.truth is not None:
-            found["mean_loss"] = {
-                name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]
-            }
+            mean_loss = {name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]}
             if epoch > 1 and self.first.numel():
-                found["highest_loss_in_first_epoch"] = self._highest_in_first(self.truth)
-        return found
+                highest = self._highest_in_first(self.truth)
+        return LabelSummary(
+            {"known_positives": positives, "known_negatives": negatives, "unknown": unknown},
+            _unknown_targets(targets) if any(map(any, targets)) else None,
+            mean_loss,
+            highest,
+        )
 
     def _highest_in_first(self, truth: Labels) -> dict[str, float]:
         """Of each kind of label, the share whose loss was highest in the first epoch."""
@@ -118,6 +114,27 @@ class Diagnosis(nn.Module):
         return {
             name: int(counts[place, 1]) / int(counts[place, 0]) for name, place in _KINDS.items() if counts[place, 0]
         }
+
+
+@dataclass(frozen=True)
+class LabelSummary:
+    """What became of the labels of an epoch; the fields of the same names of `EpochRecord`."""
+
+    probabilities: dict[str, list[int]]
+    unknown: UnknownTargets | None
+    mean_loss: dict[str, float]
+    highest_loss_in_first_epoch: dict[str, float]
+
+
+def _unknown_targets(counts: list[list[int]]) -> UnknownTargets:
+    """Counts of unknown labels by target (absent, none, present) × truth (absent, unknown, present), summed up."""
+    as_absent, left_out, as_present = (sum(by_truth) for by_truth in counts)
+
+    def right(target: int, truth: int) -> float | None:
+        judged = counts[target][0] + counts[target][2]
+        return counts[target][truth] / judged if judged else None
+
+    return UnknownTargets(as_absent, left_out, as_present, right(0, 0), right(1, 2), right(2, 2))
 
 
 def bin_of(probabilities: Tensor) -> Tensor:
@@ -136,7 +153,7 @@ def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> d
         known = labels.rows(rows) if isinstance(labels, Labels) else torch.from_numpy(labels[rows])
         place = bin_of(torch.sigmoid(scores[start : start + len(rows)])).long() + BINS * (known.long() + 1)
         counts += torch.bincount(place.flatten(), minlength=3 * BINS).view(3, BINS)
-    return {"present": counts[2].tolist(), "absent": counts[0].tolist()}
+    return {"positives": counts[2].tolist(), "negatives": counts[0].tolist()}
 
 
 def _histogram(places: Tensor, count: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""What changes the weights: optimizers, learning rates as a function of the step, the running mean of weights."""
+"""What changes the weights: optimizers, the learning rate as a function of the step, the EMA of the weights."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -62,37 +62,41 @@ def _one_cycle(step: int, total: int, rise: float = 0.3, start: float = 1 / 25, 
 
 
 class ModelEma:
-    """An exponential moving average of a module's weights, under the names of its state dictionary."""
+    """An exponential moving average of a module's weights, under the names of its state dictionary.
+
+    Updating and swapping happen in place, over lists that are made once: timm's ModelEmaV3, which walks through two
+    state dictionaries at each step, takes longer (`benchmarks/bench_ema.py`).
+    """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
         weights = {name: value.detach() for name, value in module.state_dict().items()}  # the module's own memory
         once = {(value.data_ptr(), value.shape): name for name, value in weights.items()}  # some share theirs
-        means = {name: weights[name].clone() for name in once.values()}
-        self.state = {name: means[once[value.data_ptr(), value.shape]] for name, value in weights.items()}
-        averaged = [name for name in means if weights[name].is_floating_point()]
-        counted = [name for name in means if name not in averaged]
-        self._averaged, self._counted = (  # (means, weights); listing them at each step would take longer than the step
-            ([self.state[name] for name in names], [weights[name] for name in names]) for names in (averaged, counted)
+        averages = {name: weights[name].clone() for name in once.values()}
+        self.state = {name: averages[once[value.data_ptr(), value.shape]] for name, value in weights.items()}
+        floats = [name for name in averages if weights[name].is_floating_point()]
+        counters = [name for name in averages if name not in floats]
+        self._floats, self._counters = (  # (averages, weights)
+            ([self.state[name] for name in names], [weights[name] for name in names]) for names in (floats, counters)
         )
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         """Moves towards the weights after `step` updates (from 1); early on faster, or random weights would linger."""
-        torch._foreach_lerp_(*self._averaged, 1 - min(self.decay, step / (step + 9)))
-        if self._counted[0]:
-            torch._foreach_copy_(*self._counted)
+        torch._foreach_lerp_(*self._floats, 1 - min(self.decay, step / (step + 9)))
+        if self._counters[0]:
+            torch._foreach_copy_(*self._counters)
 
     @torch.no_grad()
     def swap(self) -> None:
-        """Exchanges the mean and the module's weights; calling it twice changes nothing."""
-        for means, weights in (self._averaged, self._counted):
-            for mean, weight in zip(means, weights, strict=True):
+        """Exchanges the average and the module's weights; calling it twice changes nothing."""
+        for averages, weights in (self._floats, self._counters):
+            for average, weight in zip(averages, weights, strict=True):
                 own = weight.clone()
-                weight.copy_(mean)
-                mean.copy_(own)
+                weight.copy_(average)
+                average.copy_(own)
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Takes up a mean that was saved."""
+        """Takes up an average that was saved."""
         for name, value in state.items():
             self.state[name].copy_(value)

@@ -4,9 +4,9 @@ What it fills in are weak labels: kept apart from the known ones, which never ch
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,50 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels, bits
 from trilabel.labels.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.methods import AllReduce
-from trilabel.settings import settings_of
-
-
-class Strategy(NamedTuple):
-    """What is easy, the threshold that Durand 2019 gives it, and settings that only it has."""
-
-    what: str
-    threshold: float | None
-    settings: tuple[str, ...] = ()
-
-
-STRATEGIES: dict[str, Strategy] = {
-    "score": Strategy("[a] scores (logits) of at least the threshold, or at most its negative", 2.0),
-    "proportion": Strategy("[b] of a batch's unknown labels the threshold's share, by |score|", 0.8),
-    "positive": Strategy("[c] scores of at least the threshold: positives only", 5.0),
-    "ensemble": Strategy("[d] as score, with the mean score of this model and those of other runs", 2.0, ("runs",)),
-    "uncertainty": Strategy(
-        "[e] scores whose variance is at most the threshold when features are dropped at random",
-        0.3,
-        ("passes", "dropout"),
-    ),
-    "all": Strategy("every label at once, by the sign of its score (2 steps)", None),
-}
-_SETTINGS_OF_ONE = {name for strategy in STRATEGIES.values() for name in strategy.settings}
-
-
-@dataclass(frozen=True)
-class RelabelSettings:
-    """When, and how easy a label must be."""
-
-    epochs: tuple[int, ...] | None = None
-    """Before which epochs of a stage; none: half-way and at three quarters (10 and 15 of 20)."""
-    threshold: float | None = None
-    """What counts as easy; none: as published (2, 0.8, 5, 2 and 0.3, in the order of the strategies)."""
-    passes: int = 10
-    """Of uncertainty: passes with features dropped at random."""
-    dropout: float = 0.5
-    """Of uncertainty: the share of features that a pass drops."""
-    runs: tuple[str, ...] = ()
-    """Of ensemble: folders of finished runs on the same classes and image size."""
+from trilabel.training.record import Relabelled
+from trilabel.training.strategies import STRATEGIES, check_relabel, easy, relabel_epochs
 
 
 class Relabelling(nn.Module):
@@ -112,12 +73,11 @@ class Relabelling(nn.Module):
         for plane in (self.present, self.absent):
             plane.copy_(all_reduce(plane, "sum"))
 
-    def summary(self, truth: Labels | None) -> dict[str, Any]:
-        """How many labels there are to learn from now and, against the truth, how right the weak ones are (table 2).
+    def summary(self, truth: Labels | None) -> Relabelled:
+        """How many labels there are to learn from now and, against the truth, how right the weak ones are.
 
-        present_right and absent_right: of the weak positives and negatives, the share that is right. The true-positive
-        rate is over the weakly labelled that are in truth present, the true-negative rate over those in truth absent;
-        a strategy that adds no negatives has neither.
+        The true-positive rate is over the weakly labelled that are present in truth, the true-negative rate over those
+        that are absent; a strategy that adds no negatives has neither.
         """
         counts = np.zeros((2, 3), np.int64)  # weak absent, weak present × in truth absent, unknown, present
         for start in range(0, len(self.labels), ROWS_AT_ONCE):
@@ -127,20 +87,23 @@ class Relabelling(nn.Module):
             places = (3 * (chosen > 0) + against + 1)[chosen != 0]
             counts += torch.bincount(places, minlength=6).view(2, 3).numpy()
         (right_absent, _, missed), (wrong, _, right_present) = counts.tolist()
-        found: dict[str, Any] = {"present": int(counts[1].sum()), "absent": int(counts[0].sum())}
-        found["used_share"] = self.labels.known_share + int(counts.sum()) / max(1, math.prod(self.labels.shape))
-        if truth is not None:
-            both = self.strategy != "positive"
-            found["present_right"] = _share(right_present, right_present + wrong)
-            found["absent_right"] = _share(right_absent, right_absent + missed)
-            found["true_positive_rate"] = _share(right_present, right_present + missed) if both else None
-            found["true_negative_rate"] = _share(right_absent, right_absent + wrong) if both else None
-        return found
+        used_share = self.labels.known_share + int(counts.sum()) / max(1, math.prod(self.labels.shape))
+        found = Relabelled(int(counts[1].sum()), int(counts[0].sum()), used_share)
+        if truth is None:
+            return found
+        both = self.strategy != "positive"
+        return replace(
+            found,
+            positives_right=_share(right_present, right_present + wrong),
+            negatives_right=_share(right_absent, right_absent + missed),
+            true_positive_rate=_share(right_present, right_present + missed) if both else None,
+            true_negative_rate=_share(right_absent, right_absent + wrong) if both else None,
+        )
 
     def count(self) -> int:
         """How many weak labels there are."""
         found = self.summary(None)
-        return int(found["present"] + found["absent"])
+        return found.positives + found.negatives
 
     def weak_labels(self) -> sp.csr_array:
         """N×C of +1/−1."""
@@ -154,85 +117,19 @@ class Relabelling(nn.Module):
         return present - absent
 
 
-def easy(strategy: str, threshold: float | None, scores: Tensor, labels: Tensor) -> Tensor:
-    """B×C of +1/−1 where an unknown label is easy and 0 elsewhere, from S×B×C logits of S passes or models."""
-    mean, limit = scores.float().mean(0), threshold or 0.0
-    match strategy:
-        case "score" | "ensemble":
-            chosen = mean.abs() >= limit
-        case "proportion":
-            chosen = _largest(mean.abs(), labels == 0, limit)
-        case "positive":
-            chosen = mean >= limit
-        case "uncertainty":
-            chosen = scores.float().var(0, correction=0) <= limit
-        case "all":
-            chosen = torch.ones_like(labels, dtype=torch.bool)
-        case _:
-            raise unknown_name_error("relabelling", strategy, STRATEGIES)
-    sign = (mean > 0).to(torch.int8) - (mean < 0).to(torch.int8)  # 0 for a score of 0 or NaN: it says nothing
-    return torch.where(chosen & (labels == 0), sign, 0)
-
-
-def _largest(sizes: Tensor, among: Tensor, share: float) -> Tensor:
-    """Which of the entries `among` all are in the given share of the largest; of equal ones the first."""
-    order = torch.where(among, sizes, -1.0).flatten().argsort(descending=True, stable=True)
-    count = round(share * int(among.sum()))
-    chosen = torch.zeros_like(among).flatten()
-    chosen[order[:count]] = True
-    return chosen.view_as(among)
-
-
-def describe(summary: Mapping[str, Any], known_share: float, epoch: int) -> str:
+def describe(done: Relabelled, known_share: float, epoch: int) -> str:
     """One line on a relabelling for a person."""
-    if not summary["present"] + summary["absent"]:
+    if not done.positives + done.negatives:
         return f"relabelled before epoch {epoch}: no unknown label was easy enough; relabel.threshold decides"
-    added = []
-    for what, things in (("present", "positives"), ("absent", "negatives")):
-        right = summary.get(f"{what}_right")
-        added.append(f"{summary[what]:,} {things}" + ("" if right is None else f" ({right:.1%} right)"))
-    used = f"{summary['used_share']:.1%} of labels used now ({known_share:.1%} known)"
-    return f"relabelled before epoch {epoch}: {' and '.join(added)} added, {used}"
-
-
-def relabel_epochs(epochs: int) -> tuple[int, ...]:
-    """Half-way and at three quarters of a stage: 10 and 15 of 20; never before the first, when nothing is learned."""
-    return tuple(sorted({max(2, epochs // 2), max(2, 3 * epochs // 4)}))
-
-
-def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[int] = ()) -> RelabelSettings:
-    """The settings of relabelling; refuses what makes no sense. `stages` are the epochs of each stage, if known."""
-    if strategy not in STRATEGIES:
-        raise unknown_name_error("relabelling", strategy, ("none", *STRATEGIES))
-    chosen: RelabelSettings = settings_of(RelabelSettings, settings, strategy, "relabelling")
-    _check_threshold(strategy, chosen.threshold)
-    if chosen.passes < 2:
-        raise TrilabelError(f"relabelling: passes is 2 or more, or nothing varies, not {chosen.passes}")
-    if not 0 < chosen.dropout < 1:
-        raise TrilabelError(f"relabelling: dropout is a share of features, above 0 and below 1, not {chosen.dropout}")
-    if others := sorted(_SETTINGS_OF_ONE & set(settings) - set(STRATEGIES[strategy].settings)):
-        owner = next(name for name, other in STRATEGIES.items() if others[0] in other.settings)
-        raise TrilabelError(f"relabel.{others[0]} goes with relabelling by {owner}, not by {strategy}")
-    if strategy == "ensemble" and not chosen.runs:
-        raise TrilabelError("relabelling by ensemble takes the mean with other runs: name them, relabel.runs=RUN,RUN")
-    if chosen.epochs is not None and (not chosen.epochs or min(chosen.epochs) < 1):
-        raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
-    first = min(chosen.epochs or (2,))
-    if stages and first > max(stages):
-        raise TrilabelError(
-            f"relabelling before epoch {first} never happens in {max(stages)} epochs; name others, such as "
-            "relabel.epochs=2,3, or train for longer"
+    added = [
+        f"{count:,} {things}" + ("" if right is None else f" ({right:.1%} right)")
+        for count, things, right in (
+            (done.positives, "positives", done.positives_right),
+            (done.negatives, "negatives", done.negatives_right),
         )
-    return chosen
-
-
-def _check_threshold(strategy: str, threshold: float | None) -> None:
-    if threshold is None:
-        return
-    highest = 1 if strategy == "proportion" else math.inf
-    if strategy == "all" or not 0 <= threshold <= highest:
-        what = "has no threshold" if strategy == "all" else f"has a threshold from 0 to {highest:g}"
-        raise TrilabelError(f"relabelling by {strategy} {what}, not {threshold}")
+    ]
+    used = f"{done.used_share:.1%} of labels used now ({known_share:.1%} known)"
+    return f"relabelled before epoch {epoch}: {' and '.join(added)} added, {used}"
 
 
 def _share(part: int, whole: int) -> float | None:

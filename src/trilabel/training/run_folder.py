@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from trilabel.files import write_text
 from trilabel.labels import Labels
 from trilabel.models import Classifier, model_of
 from trilabel.training import checkpoint
+from trilabel.training.record import EpochRecord
 from trilabel.version import __version__
 
 _BENEATH = ("torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "pillow")
@@ -30,6 +31,16 @@ def _version_of(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
+class RunDescription:
+    """What a run is, as config.json says."""
+
+    config: Config
+    classes: list[str]
+    image_size: int
+    source: Mapping[str, Any]  # how to read the data set again; empty where nobody said
+
+
+@dataclass(frozen=True)
 class RunFolder:
     """Where the files of a run are; knows their names and how to write them safely."""
 
@@ -37,7 +48,7 @@ class RunFolder:
 
     @property
     def last(self) -> Path:
-        """Everything needed to go on."""
+        """Everything needed to resume."""
         return self.path / "last.safetensors"
 
     @property
@@ -51,7 +62,7 @@ class RunFolder:
 
     @property
     def start(self) -> Path:
-        """The model as it was before a warm-up."""
+        """The model as it was before the warm-up."""
         return self.path / "start.safetensors"
 
     @property
@@ -88,67 +99,76 @@ class RunFolder:
         return self.path.is_dir() and any(not file.name.startswith(".") for file in self.path.iterdir())
 
     def make_empty(self) -> None:
-        """Makes the folder; a run that is there goes first out of the way and then away."""
+        """Makes the folder; a run that is there is renamed first and then removed."""
         if self._holds_something():
             aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.old")
             self.path.rename(aside)
             shutil.rmtree(aside)
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def describe(
-        self, config: Config, classes: Sequence[str], image_size: int, labels: Labels, source: Mapping[str, Any]
-    ) -> None:
+    def describe(self, description: RunDescription, labels: Labels) -> None:
         """Writes what the run is: config.json, versions.json, labels.npz."""
         versions = {"trilabel": __version__, "python": platform.python_version()} | dict(map(_version_of, _BENEATH))
         write_text(self.path / "versions.json", json.dumps(versions, indent=1))
         labels.save(self.labels)
-        about = {"classes": list(classes), "image_size": image_size, "source": dict(source)}
-        self._write_about(config, about)  # last: from here on the run can be resumed
+        self._write_description(description)  # last: from here on the run can be resumed
 
     def change_config(self, config: Config) -> None:
-        """Writes the settings with which a run goes on."""
-        self._write_about(config, self.read())
+        """Writes the settings with which a run resumes."""
+        self._write_description(replace(self.read(), config=config))
 
-    def _write_about(self, config: Config, about: Mapping[str, Any]) -> None:
-        text = json.dumps({**about, "config": config.to_json()}, indent=1, ensure_ascii=False)
-        write_text(self.path / _OURS, text)
+    def _write_description(self, description: RunDescription) -> None:
+        values = {
+            "classes": description.classes,
+            "image_size": description.image_size,
+            "source": dict(description.source),
+            "config": description.config.to_json(),
+        }
+        write_text(self.path / _OURS, json.dumps(values, indent=1, ensure_ascii=False))
 
-    def write_history(self, history: Sequence[Mapping[str, Any]]) -> None:
+    def read(self) -> RunDescription:
+        """What `describe` wrote."""
+        file = self.path / _OURS
+        if not file.is_file():
+            raise TrilabelError(f"{self.path}: not a run folder (no {_OURS} in it)")
+        try:
+            values = json.loads(file.read_text(encoding="utf-8"))
+            config = Config.from_json(values["config"])
+            return RunDescription(config, list(values["classes"]), values["image_size"], values.get("source", {}))
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise TrilabelError(f"{file}: damaged ({error})") from error
+
+    def write_history(self, history: Sequence[EpochRecord]) -> None:
         """Writes metrics.jsonl, a line per epoch."""
-        write_text(self.path / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in history))
+        lines = (json.dumps(record.to_json()) + "\n" for record in history)
+        write_text(self.path / "metrics.jsonl", "".join(lines))
 
-    def read_history(self) -> list[dict[str, Any]]:
+    def read_history(self) -> list[EpochRecord]:
         """The lines of metrics.jsonl."""
         file = self.path / "metrics.jsonl"
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+        lines = file.read_text().splitlines() if file.is_file() else []
+        return [EpochRecord.from_json(json.loads(line)) for line in lines]
+
+    def best_record(self) -> EpochRecord:
+        """The record of the best epoch."""
+        return EpochRecord.from_json(checkpoint.load_state(self.best))
 
     def run(self) -> "Run":
         """The run that was written here."""
-        return Run(self.path, self.read()["config"], self.read_history(), checkpoint.load_state(self.best))
+        return Run(self.path, self.read().config, self.read_history(), self.best_record())
 
-    def classifier(self) -> tuple[Classifier, dict[str, Any]]:
-        """(the model of the best epoch, what `read` gives)."""
-        about = self.read()
+    def classifier(self) -> tuple[Classifier, RunDescription]:
+        """(the model of the best epoch, what the run is)."""
+        description = self.read()
         tensors, _ = checkpoint.load(self.best, "model.")
-        classifier = model_of(about["config"], len(about["classes"]), about["image_size"])
+        classifier = model_of(description.config, len(description.classes), description.image_size)
         try:
             classifier.load_state_dict(checkpoint.part("model", tensors))
         except RuntimeError as error:
             raise TrilabelError(
                 f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()})"
             ) from error
-        return classifier, about
-
-    def read(self) -> dict[str, Any]:
-        """What `describe` wrote, with "config" as a Config."""
-        file = self.path / _OURS
-        if not file.is_file():
-            raise TrilabelError(f"{self.path}: not a run folder (no {_OURS} in it)")
-        try:
-            about = json.loads(file.read_text(encoding="utf-8"))
-            return {**about, "config": Config.from_json(about["config"])}
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise TrilabelError(f"{file}: damaged ({error})") from error
+        return classifier, description
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,14 +177,14 @@ class Run:
 
     folder: Path
     config: Config
-    history: list[dict[str, Any]]
-    best: dict[str, Any]
+    history: list[EpochRecord]
+    best: EpochRecord
 
     def __repr__(self) -> str:
         scores = f", {self.config.select} {self.metrics.get(self.config.select)}" if self.metrics else ""
-        return f"Run({str(self.folder)!r}, {len(self.history)} epochs, best {self.best['epoch']}{scores})"
+        return f"Run({str(self.folder)!r}, {len(self.history)} epochs, best {self.best.epoch}{scores})"
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Validation metrics of the best epoch; empty where there was no validation."""
-        return dict(self.best.get("val", {}))
+        return dict(self.best.val)

@@ -4,7 +4,6 @@ import json
 import os
 import pkgutil
 import shutil
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -351,6 +350,4 @@ def test_a_hundred_thousand_boxes(tmp_path):
     detections = [{"label": number % 80, "bounding_box": [0.1, 0.1, 0.5, 0.5]} for number in range(5)]
     labels = {f"{number:012}": detections for number in range(20_000)}
     (tmp_path / "labels.json").write_text(json.dumps({"classes": list(map(str, range(80))), "labels": labels}))
-    start = time.process_time()
     assert len(read(tmp_path).boxes.cls) == 100_000
-    assert time.process_time() - start < 4

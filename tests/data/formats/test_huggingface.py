@@ -3,7 +3,6 @@
 import json
 import pkgutil
 import shutil
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -463,9 +462,7 @@ def test_writes_images_in_memory(tmp_path, small_scenes):
 def test_a_hundred_thousand_images(tmp_path):
     rows = "".join(f"train/{number:06}.jpg,1,0,,1,0,,1,0,,1\n" for number in range(100_000))
     table(tmp_path, "file_name,a,b,c,d,e,f,g,h,i,j\n" + rows)
-    start = time.process_time()
     assert read(tmp_path).labels.known == 700_000
-    assert time.process_time() - start < 6
 
 
 def test_images_outside_the_folder_are_pointed_out(tmp_path):

@@ -1,11 +1,7 @@
 """trilabel's own file: what was written comes back, mapped into memory; damage is noticed; killing does no harm."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +11,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from tests.data.formats.layouts import native as layout
+from tests.support.stopped import stopped_script
 from trilabel.data import Dataset, read
 from trilabel.data.formats import native
 from trilabel.data.image_paths import RootedPaths
@@ -167,7 +164,7 @@ def test_pictures_without_files_are_refused(tmp_path, small_scenes):
 
 
 KILLED = """
-import sys, time
+import sys
 from pathlib import Path
 import numpy as np
 from trilabel.data import Dataset
@@ -175,24 +172,18 @@ from trilabel.data.formats import native
 from trilabel.data.image_paths import RootedPaths
 from trilabel.labels import Labels
 folder = Path(sys.argv[1])
-labels = Labels.from_signed(np.ones((5_000, 500), np.int8))
+labels = Labels.from_signed(np.ones((50, 5), np.int8))
 dataset = Dataset(labels.ids, RootedPaths(folder, labels.ids), labels)
-print("ready", flush=True)
-while True:
-    native.write(dataset, folder / "labels.trilabel")
+native.write(dataset, folder / "labels.trilabel")
 """
 
 
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path):
-    for delay in (0.0, 0.02, 0.05):
+    for before, shape in ((True, (4, 3)), (False, (50, 5))):
         layout.write(tmp_path)
-        writer = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE)
-        assert writer.stdout.readline() == b"ready\n"
-        time.sleep(delay)
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        assert read(tmp_path / "labels.trilabel").labels.shape in ((4, 3), (5_000, 500))
+        done = stopped_script(KILLED, [tmp_path], signal.SIGKILL, "labels.trilabel", before=before)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert read(tmp_path / "labels.trilabel").labels.shape == shape
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

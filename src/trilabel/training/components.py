@@ -1,0 +1,71 @@
+"""Whether method, head, graph and relabelling exist and go together, found out before anything slow begins."""
+
+from dataclasses import fields
+from pathlib import Path
+
+from trilabel.config import Config
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.methods import METHODS, check_method
+from trilabel.models import GRAPHS, HEADS, check_graph, check_head
+from trilabel.models.backbone import is_run
+from trilabel.training.run_folder import RunFolder
+from trilabel.training.stages import plan_stages
+from trilabel.training.strategies import check_relabel
+
+
+def check_components(config: Config, labels: Labels, resumes: bool = False) -> None:
+    """Refuses components that do not exist, cannot learn from such labels, or do not go together.
+
+    resumes: the run has a checkpoint, and no longer needs the weights that it started from.
+    """
+    _refuse_misplaced_settings(config)
+    check_method(config.method, config.settings, labels)
+    check_head(config.head, config.head_settings)
+    check_graph(config.graph, config.graph_settings)
+    if config.keep_head and not resumes:
+        _check_kept_head(config, labels)
+    _check_head_of_method(config)
+    _check_relabelling(config)
+
+
+def _check_kept_head(config: Config, labels: Labels) -> None:
+    if config.weights is None or not is_run(config.weights):
+        given = "" if config.weights is None else f", not {config.weights}"
+        raise TrilabelError(f"keep_head starts from the head of a trained run: name it, --weights RUN{given}")
+    if RunFolder(Path(config.weights)).read().classes != list(labels.classes):
+        raise TrilabelError(f"{config.weights}: keep_head needs a run on the same classes in the same order")
+
+
+def _check_head_of_method(config: Config) -> None:
+    heads = METHODS[config.method].heads
+    if heads and config.head not in heads:
+        raise TrilabelError(f"method {config.method!r} needs --head {' or '.join(heads)}, not {config.head!r}")
+    if heads and config.graph != "none":
+        raise TrilabelError(f"method {config.method!r} reads what its head gives: no graph can stand behind it")
+
+
+def _check_relabelling(config: Config) -> None:
+    if config.relabel == "none":
+        if config.relabel_settings:
+            names = ", ".join(config.relabel_settings)
+            raise TrilabelError(f"{names}: settings of relabelling, but relabel is none; pass --relabel score")
+        return
+    check_relabel(config.relabel, config.relabel_settings, [stage.epochs for stage in plan_stages(config)])
+    if config.relabel == "ensemble" and config.stages != "fine-tune":
+        raise TrilabelError("relabelling by ensemble needs images, and a linear stage has only features; fine-tune")
+
+
+def _refuse_misplaced_settings(config: Config) -> None:
+    """Says where a setting belongs that was given to the method and is another component's."""
+    if config.method not in METHODS:
+        return
+    others = {"head": HEADS.get(config.head), "graph": GRAPHS.get(config.graph)}
+    own = {f.name for f in fields(METHODS[config.method].Settings)}
+    for setting in set(config.settings) - own:
+        for component, kind in others.items():
+            if kind is not None and setting in {f.name for f in fields(kind.Settings)}:
+                raise TrilabelError(
+                    f"method {config.method!r} has no setting {setting!r}, but the {component} has: "
+                    f"--set {component}.{setting}=…, or {component}_settings in a Config"
+                )

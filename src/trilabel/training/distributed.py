@@ -1,0 +1,41 @@
+"""Several processes that train one model: what they agree on, and what they tell each other."""
+
+from typing import Literal
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+
+class Processes:
+    """The processes of a run; with a single one everything is as it is here, and nothing is sent."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.rank: int = fabric.global_rank
+        self.count: int = fabric.world_size
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files and logs."""
+        return self.rank == 0
+
+    def any(self, here: bool) -> bool:
+        """Whether it is so in any process: all must save or stop at the same step."""
+        if self.count == 1:
+            return here
+        return bool(self.all_reduce(torch.tensor(float(here), device=self.fabric.device), "sum").item())
+
+    def all_reduce(self, value: Tensor, how: Literal["sum", "max"]) -> Tensor:
+        """The sum or maximum over all processes."""
+        return self.fabric.all_reduce(value.clone(), reduce_op=how) if self.count > 1 else value
+
+    def sync_buffers(self, model: nn.Module) -> None:
+        """Gives every process the first one's batch-norm statistics, so that all score the same model."""
+        if self.count > 1:
+            for buffer in model.buffers():
+                torch.distributed.broadcast(buffer, src=0)
+
+    def barrier(self) -> None:
+        """Waits until all processes are here."""
+        self.fabric.barrier()

@@ -1,0 +1,37 @@
+"""Tables that a finished run leaves for people: labels that were filled in, and how labels go together."""
+
+import scipy.sparse as sp
+
+from trilabel.data.formats.csv_table.writing import write_known
+from trilabel.data.side_tables import label_graph
+from trilabel.labels import Labels
+from trilabel.log import log
+from trilabel.methods import Method
+from trilabel.training.relabelling import Relabelling
+from trilabel.training.run_folder import RunFolder
+
+_MOST_WEAK_LABELS = 20_000_000  # a table of so many takes half a gigabyte and a minute
+
+
+def write_exports(folder: RunFolder, labels: Labels, method: Method, relabelling: Relabelling | None) -> None:
+    """Writes weak labels and the label graph, as of the best epoch, where the run has such.
+
+    Weak labels of relabelling go before those of the method.
+    """
+    weak = method.weak_labels() if relabelling is None else _weak_labels(folder, relabelling)
+    if weak is not None:
+        write_known(Labels.from_csr(weak, labels.classes, labels.ids), folder.weak_labels)
+    graph = method.label_graph()
+    if graph is not None:
+        label_graph.write(graph, labels.classes, folder.label_graph)
+
+
+def _weak_labels(folder: RunFolder, relabelling: Relabelling) -> sp.csr_array | None:
+    count = relabelling.count()
+    if not count:
+        log.info("the best epoch has no weak labels (it may be from before relabelling): no table is written")
+        return None
+    if count > _MOST_WEAK_LABELS:
+        log.info(f"{count:,} weak labels: too many for a table, they are in {folder.best}")
+        return None
+    return relabelling.weak_labels()

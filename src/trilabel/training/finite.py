@@ -1,0 +1,42 @@
+"""Stopping at numbers that are not finite, with the step and images at which they began."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from trilabel.errors import TrilabelError
+from trilabel.log import truncate_list
+from trilabel.training.setup import Job
+
+
+def check_loss(job: Job, order: Sequence[NDArray[np.int64]], wait: bool) -> str:
+    """The mean loss so far in words; stops the run where a loss was not finite (see `EpochTotals.loss_so_far`)."""
+    now, totals = job.state.progress, job.state.totals
+    if not totals.counted:  # no image of this epoch could be read so far
+        return ""
+    loss, bad = totals.loss_so_far(wait)
+    if bad >= 0:
+        ids = truncate_list([job.labels.ids[position] for position in order[bad].tolist()])
+        raise TrilabelError(
+            f"the loss is not finite in epoch {now.epoch}, step {bad + 1} of {len(order)} "
+            f"(learning rate {now.lr:.2g}; images {ids}): lower --lr or set --clip-gradient{_what_is_kept(job)}"
+        )
+    return "" if loss is None else f"loss {loss:.4f}"
+
+
+def check_weights(job: Job, model: nn.Module) -> None:
+    """Weights that are not finite are never saved."""
+    lengths = torch._foreach_norm([parameter.detach() for parameter in model.parameters()])
+    if not bool(torch.isfinite(torch.stack(lengths)).all()):
+        raise TrilabelError(
+            f"the weights are not finite after epoch {job.state.progress.epoch}: lower --lr or set "
+            f"--clip-gradient{_what_is_kept(job)}"
+        )
+
+
+def _what_is_kept(job: Job) -> str:
+    job.state.wait_for_files()
+    return f"; {job.folder.last} is from before that" if job.folder.last.is_file() else ""

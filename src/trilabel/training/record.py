@@ -1,0 +1,96 @@
+"""What a run knows of an epoch once it is over: one typed value, a line of metrics.jsonl."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+_ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
+
+
+@dataclass(frozen=True)
+class UnknownTargets:
+    """As what the unknown labels of an epoch were scored, and, where the truth is known, how often rightly.
+
+    Leaving a label out counts as right where calling it absent would have been wrong.
+    """
+
+    as_absent: int = 0
+    left_out: int = 0
+    as_present: int = 0
+    as_absent_right: float | None = None
+    left_out_right: float | None = None
+    as_present_right: float | None = None
+
+    def share(self, name: str) -> float:
+        """Share of the unknown labels that were scored so ("as_absent", "left_out" or "as_present")."""
+        count: int = getattr(self, name)
+        return count / max(1, self.as_absent + self.left_out + self.as_present)
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """Weak labels that relabelling filled in, and, against the truth, how right they are (Durand 2019, table 2)."""
+
+    positives: int
+    negatives: int
+    used_share: float  # of all labels, known or weak
+    positives_right: float | None = None  # share of the weak positives that are present in truth
+    negatives_right: float | None = None
+    true_positive_rate: float | None = None  # of the weakly labelled that are present in truth
+    true_negative_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch: losses, time, what became of unknown labels, validation."""
+
+    stage: str
+    epoch: int  # counts from 1 in each stage
+    loss: float  # mean over the steps
+    parts: Mapping[str, float] = field(default_factory=dict)  # further scalars that the method's steps returned
+    lr: float = 0.0  # base learning rate of the last step
+    seconds: float = 0.0  # of training
+    images_left_out: int = 0  # could not be read
+    relabelled: Relabelled | None = None  # before the first step
+    probabilities: Mapping[str, list[int]] = field(default_factory=dict)
+    """Histograms over [0, 1] of the training labels: known_positives, known_negatives, unknown."""
+    unknown: UnknownTargets | None = None  # only of methods that choose
+    mean_loss: Mapping[str, float] = field(default_factory=dict)
+    """By kind of label (known_positives, true_negatives, hidden_positives), where the truth is known."""
+    highest_loss_in_first_epoch: Mapping[str, float] = field(default_factory=dict)
+    """By kind of label, the share whose loss was highest in the first epoch."""
+    val: Mapping[str, Any] = field(default_factory=dict)  # what `metrics.evaluate` gives; empty without validation
+    val_probabilities: Mapping[str, list[int]] = field(default_factory=dict)  # histograms: positives, negatives
+    val_unknown_as_absent: bool = False  # no validation label is known to be absent, so unknown counted as absent
+    val_seconds: float = 0.0
+
+    def metric(self, name: str) -> float:
+        """A validation metric to compare epochs by; −∞ where it is undefined."""
+        value = self.val.get(name)
+        return float("-inf") if value is None else float(value)
+
+    def describe(self, epochs: int, select: str) -> str:
+        """One line for a person; `epochs` of the stage, `select` the metric that chooses the best."""
+        words = [f"{self.stage} {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
+        shown = dict.fromkeys([select, "mAP", "CF1", "OF1"])
+        words += [f"{name} {self.val[name]:.4f}" for name in shown if isinstance(self.val.get(name), float)]
+        return "  ".join([*words, f"{self.seconds + self.val_seconds:.1f} s"])
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary that `from_json` reads back; what there is nothing to tell of is left out."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        kept = {name: value for name, value in values.items() if value not in (None, {}, False) or name in _ALWAYS}
+        for name in ("unknown", "relabelled"):
+            if name in kept:
+                kept[name] = {key: value for key, value in asdict(kept[name]).items() if value is not None}
+        return kept
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "EpochRecord":
+        """The record that `to_json` wrote."""
+        nested: dict[str, Any] = {}
+        if "unknown" in values:
+            nested["unknown"] = UnknownTargets(**values["unknown"])
+        if "relabelled" in values:
+            nested["relabelled"] = Relabelled(**values["relabelled"])
+        return cls(**{**values, **nested})

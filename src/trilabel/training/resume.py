@@ -1,0 +1,39 @@
+"""Resuming a run: from its last checkpoint, with the labels and settings it began with."""
+
+import json
+
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.training.setup import Job
+
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+
+
+def resume(job: Job) -> None:
+    """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
+    path, before = job.folder.path, job.folder.read().config.to_json()
+    now = json.loads(json.dumps(job.config.to_json()))  # as `before` was read: lists for tuples
+    changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
+    if changed:
+        raise TrilabelError(
+            f"{path}: this run began with other settings ({', '.join(sorted(changed))}); start a new one"
+        )
+    if Labels.load(job.folder.labels) != job.labels:
+        raise TrilabelError(f"{path}: the labels differ from those this run began with; start a new one")
+    if job.folder.last.is_file():  # else it was stopped before its first checkpoint, and starts from the beginning
+        job.state.load(job.folder.last, first=job.processes.is_first)
+        _refuse_missing_files(job)
+    if job.processes.is_first:
+        job.folder.change_config(job.config)
+        job.folder.write_history(job.state.progress.history)
+
+
+def _refuse_missing_files(job: Job) -> None:
+    """Stops before hours of training, rather than after them."""
+    now = job.state.progress
+    needed = [job.folder.start] if job.stages[now.stage].warm_up else []
+    if now.best is not None:
+        needed.append(job.best_file(now.stage))
+    for file in needed:
+        if not file.is_file():
+            raise TrilabelError(f"{file}: missing, and the run needs it to resume; restore it or start a new run")

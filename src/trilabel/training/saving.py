@@ -1,0 +1,44 @@
+"""Checkpoints on time, and stopping where the run can be resumed."""
+
+import signal
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel.log import log
+from trilabel.training.finite import check_loss
+from trilabel.training.setup import Job
+
+
+def save(job: Job) -> None:
+    """Writes the checkpoint to resume from."""
+    job.state.save(job.folder.last, job.processes.all_reduce, write=job.processes.is_first)
+    job.processes.barrier()
+    job.saved_at = time.monotonic()
+
+
+def sync_memory(job: Job) -> None:
+    """Gives every process what the others' methods and diagnoses remember of their images."""
+    if job.processes.count > 1:
+        job.method.sync(job.processes.all_reduce)
+        job.state.diagnosis.sync(job.processes.all_reduce)
+
+
+def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
+    """In the middle of an epoch: saves where the last checkpoint is old, stops where a signal asks for it."""
+    late = time.monotonic() - job.saved_at > 60 * job.config.save_minutes
+    if job.processes.any(late or bool(job.signals)):
+        check_loss(job, order, wait=True)  # a checkpoint from after a loss that was not finite would be of no use
+        sync_memory(job)
+        save(job)
+        stop_if_asked(job)
+
+
+def stop_if_asked(job: Job) -> None:
+    """Ends the run where any process was sent a signal; everything is on disk then."""
+    if job.processes.any(bool(job.signals)):
+        job.state.wait_for_files()
+        log.info(f"stopped; resume with: trilabel train --resume {job.folder.path}")
+        raise KeyboardInterrupt if signal.SIGTERM not in job.signals else SystemExit(128 + signal.SIGTERM)

@@ -1,0 +1,170 @@
+"""Everything that one process of a run works with, made once before the loop starts."""
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import NDArray
+from torch import nn
+
+from trilabel.config import Config
+from trilabel.data.augment import Views
+from trilabel.data.dataset import Dataset
+from trilabel.data.images import ImageSource, open_images
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.log import log
+from trilabel.methods import Method, create_method
+from trilabel.models import Classifier, model_of
+from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
+from trilabel.training.components import check_components
+from trilabel.training.diagnosis import Diagnosis
+from trilabel.training.distributed import Processes
+from trilabel.training.relabelling import Relabelling
+from trilabel.training.run_folder import RunFolder
+from trilabel.training.splits import HELD_OUT, TrainingSplit, check_validation, validation_truth
+from trilabel.training.stages import Stage, plan_stages
+from trilabel.training.state import State
+
+Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how it wants its images
+
+
+@dataclass
+class Job:
+    """The parts of a run, in one process. The loop's functions pass it around; only `state` changes as it trains."""
+
+    fabric: Fabric
+    processes: Processes
+    config: Config
+    folder: RunFolder
+    model: Classifier
+    method: Method
+    images: ImageSource
+    labels: Labels  # of `images`
+    truth: Labels | None  # the same with nothing hidden, where labels were hidden on purpose
+    val_images: ImageSource
+    val_labels: Labels
+    views: ViewMaker
+    label_reader: LabelReader
+    truth_reader: LabelReader | None
+    relabelling: Relabelling | None
+    members: list[Member]
+    state: State
+    signals: list[int] = field(default_factory=list)  # that asked the run to stop
+    saved_at: float = field(default_factory=time.monotonic)
+    recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
+
+    @cached_property
+    def stages(self) -> list[Stage]:
+        """All stages of the run."""
+        return plan_stages(self.config, self.method.warm_up_epochs)
+
+    @cached_property
+    def make_batch(self) -> BatchMaker:
+        """Makes the batches of training."""
+        size, rank = self.images.size, self.processes.rank
+        return BatchMaker(self.config, self.views, self.label_reader, self.relabelling, size, rank)
+
+    @cached_property
+    def val_truth(self) -> Labels | NDArray[np.int8]:
+        """What validation scores are compared with."""
+        return validation_truth(self.val_labels)
+
+    @property
+    def scoring_batch_size(self) -> int:
+        """Images; without gradients more of them fit than in training, and a GPU wants many."""
+        return (4 if self.fabric.device.type == "cuda" else 2) * self.config.batch_size
+
+    def best_file(self, stage: int) -> Path:
+        """Where the best model of a stage is kept."""
+        final = stage + 1 == len(self.stages)
+        return self.folder.best if final else self.folder.best_of(self.stages[stage].name)
+
+
+def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFolder, resumes: bool) -> Job:
+    """Makes the parts of a run. What cannot work is refused before anything slow.
+
+    resumes: the run has a checkpoint, which holds its weights and what its head read off labels and files.
+    """
+    processes, device, dataset = Processes(fabric), fabric.device, split.dataset
+    check_components(config, split.labels, resumes)
+    if processes.is_first:
+        _log_choices(config, dataset)
+    torch.manual_seed(config.seed)
+    weights, read_off = (None, None) if resumes else (config.weights, split.labels)
+    model = model_of(config, len(dataset.classes), config.image_size, weights, read_off)
+    images, train = _open(fabric, dataset, split.train, config, model.backbone.image_size)
+    val_images, val = _open(fabric, dataset, split.val, config, model.backbone.image_size)
+    labels, val_labels = dataset.labels[train], dataset.labels[val]
+    if processes.is_first:
+        check_validation(val_labels, config.select)
+    method = create_method(config.method, config.settings, labels, model.backbone.features, val_labels)
+    for note in method.notes:
+        log.info(note)
+    if config.channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    fabric.to_device(model)
+    fabric.to_device(method)
+    if config.compile:
+        model.compile()
+    relabelling, members = None, list[Member]()
+    if config.relabel != "none":
+        relabelling = Relabelling(config.relabel, config.relabel_settings, labels)
+        members = [_member(fabric, Path(run), labels, model) for run in relabelling.settings.runs]
+        fabric.to_device(relabelling)
+    truth = None if dataset.truth is None else dataset.truth[train]
+    diagnosis = fabric.to_device(Diagnosis(labels, truth))
+    return Job(
+        fabric=fabric,
+        processes=processes,
+        config=config,
+        folder=folder,
+        model=model,
+        method=method,
+        images=images,
+        labels=labels,
+        truth=truth,
+        val_images=val_images,
+        val_labels=val_labels,
+        views=ViewMaker(config, Views(model.backbone.mean, model.backbone.std, config.flip, config.crop, config.erase)),
+        label_reader=LabelReader(labels, device),
+        truth_reader=None if truth is None else LabelReader(truth, device),
+        relabelling=relabelling,
+        members=members,
+        state=State(model, method, relabelling, diagnosis, device),
+    )
+
+
+def _log_choices(config: Config, dataset: Dataset) -> None:
+    if config.weights is None and (config.backbone != "tiny" or config.stages != "fine-tune"):
+        log.warning(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
+    if HELD_OUT in dataset.splits and len(dataset.splits.get("val", ())):
+        log.info(f"the epoch is chosen on {config.val} of the training images; --val val takes the data's own split")
+
+
+def _open(
+    fabric: Fabric, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
+) -> tuple[ImageSource, NDArray[np.int64]]:
+    """The images of these rows, and the rows that are left when images that cannot be read are left out."""
+    first = fabric.is_global_zero
+    opened, errors = open_images(
+        *dataset.images_of(rows), size, fabric.device, config.cache, config.workers, config.broken, first
+    )
+    if errors and first:
+        log.warning(f"{len(errors)} of {len(rows)} images left out; the first: {errors[0][1]}")
+    return opened, np.delete(rows, [position for position, _ in errors])
+
+
+def _member(fabric: Fabric, run: Path, labels: Labels, model: Classifier) -> Member:
+    other, description = RunFolder(run).classifier()
+    if description.classes != list(labels.classes):
+        raise TrilabelError(f"{run}: a run on other classes cannot help to relabel here")
+    if description.image_size != model.backbone.image_size:
+        raise TrilabelError(
+            f"{run}: a run on images of {description.image_size} pixels; these have {model.backbone.image_size}"
+        )
+    return fabric.to_device(other.eval()), Views(other.backbone.mean, other.backbone.std)

@@ -1,0 +1,104 @@
+"""Which images a run learns from and which choose its epoch, worked out once and handed on."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trilabel import metrics
+from trilabel.config import Config
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels, simulate
+from trilabel.log import log, truncate_list
+
+HELD_OUT = "held-out"  # the split that a share of the training images becomes
+_AUTO_SHARE = 0.2
+_SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
+
+
+class TrainingSplit(NamedTuple):
+    """A data set, the rows to learn from and the rows that choose the epoch."""
+
+    dataset: Dataset
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of the training images."""
+        return self.dataset.labels[self.train]
+
+    def hide(self, setting: str, seed: int | None) -> "TrainingSplit":
+        """The same with labels of the training images hidden on purpose (see `trilabel.simulate`)."""
+        labels = simulate.apply_to_rows(self.dataset.labels, self.train, setting, seed)
+        return self._replace(dataset=self.dataset.with_labels(labels))
+
+
+def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
+    """Training and validation rows as `config.train_split` and `config.val` say; a share is set apart where asked."""
+    name = config.val
+    if name == "auto":
+        name = "val" if len(dataset.splits.get("val", ())) else str(_AUTO_SHARE)
+    if name == "none":
+        train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
+    else:
+        if name not in dataset.splits and (share := _as_share(name)) is not None:
+            dataset = dataset.with_split_off(HELD_OUT, share, config.train_split, _SPLIT_SEED)
+            name = HELD_OUT
+        train, val = dataset.rows_of(config.train_split), dataset.rows_of(name)
+        if not len(val):
+            raise TrilabelError(f"validation split {name!r} has no images to choose an epoch by; name another, or none")
+    if not len(train):
+        raise TrilabelError(f"split {config.train_split!r} has no images to learn from")
+    if both := len(np.intersect1d(train, val)):
+        raise TrilabelError(
+            f"{both} images are both in the training split {config.train_split!r} and in validation split {name!r}; "
+            "an epoch must not be chosen on images that were learned from"
+        )
+    return TrainingSplit(dataset, train, val)
+
+
+def _as_share(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def check_validation(labels: Labels, select: str) -> None:
+    """Logs what the validation labels cannot tell; refuses labels that tell nothing, and no metric."""
+    if not len(labels):
+        return
+    sample = metrics.evaluate(np.zeros((2, labels.shape[1])), np.ones((2, labels.shape[1]), np.int8))
+    names = [name for name, value in sample.items() if value is None or isinstance(value, float)]
+    if select not in names:
+        raise TrilabelError(f"no validation metric {select!r} to choose the epoch by; there are: {', '.join(names)}")
+    positives, negatives = labels.counts_per_class()
+    if not positives.any():
+        raise TrilabelError(
+            "no validation image is known to have any class, so no epoch can be chosen; "
+            "use a validation split with known positives, or --val none"
+        )
+    without = [name for name, count in zip(labels.classes, positives, strict=True) if not count]
+    if without:
+        log.warning(
+            f"no validation image is known to have {truncate_list(without)}; its mAP leaves {len(without)} classes out"
+        )
+    if not negatives.any():
+        log.warning(
+            "no validation label is known to be absent: there unknown counts as absent, to choose the epoch by; its "
+            "scores say which epoch is better, not how good it is"
+        )
+    elif labels.known_share < 1:
+        log.info(f"validation labels are {labels.known_share:.1%} known; its scores are over the known ones only")
+
+
+def validation_truth(labels: Labels) -> Labels | NDArray[np.int8]:
+    """What validation scores are compared with: the known labels, or, where none is absent, all others as absent.
+
+    Without negatives nothing can be scored wrong, so every epoch would be as good as any other.
+    """
+    if not len(labels) or labels.counts_per_class()[1].any():
+        return labels
+    return np.where(labels.to_signed() > 0, 1, -1).astype(np.int8)

@@ -1,0 +1,107 @@
+"""What a stage trains and on what: the whole model on images, or its head on features computed once."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from trilabel.data.images import ImageSource, free_memory, in_order
+from trilabel.errors import TrilabelError
+from trilabel.log import progress
+from trilabel.methods import Batch, Method
+from trilabel.models import FeatureClassifier
+from trilabel.models.cuda_graphs import capture
+from trilabel.training.optim import ModelEma, create_optimizer
+from trilabel.training.setup import Job
+from trilabel.training.stages import Stage
+
+
+class Task(nn.Module):
+    """Model and method as one module, so that several processes average the gradients of both."""
+
+    def __init__(self, model: nn.Module, method: Method) -> None:
+        super().__init__()
+        self.model = model
+        self.method = method
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """What the method's step gives."""
+        if not len(batch.rows):
+            # Every image was broken: nothing to learn, but the same step as the other processes. The method is not
+            # told, or it would remember something of an image that is not there.
+            nothing = self.model(batch.images).logits.sum() + sum(weights.sum() for weights in self.parameters())
+            return {"loss": 0 * nothing}
+        return self.method.step(self.model, batch)
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """A stage with its model and its images, or the features that stand for them."""
+
+    stage: Stage
+    model: nn.Module
+    task: nn.Module  # model and method, wrapped for several processes
+    images: ImageSource
+    val_images: ImageSource
+
+
+def enter(job: Job, stage: Stage) -> StageRun:
+    """Sets up model, images, optimizer and EMA for a stage."""
+    config, head = job.config, list(job.model.head.parameters())
+    model: nn.Module
+    if stage.linear:
+        images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
+        model, groups = FeatureClassifier(job.model.head), [(head, 1.0)]
+    else:
+        images, val_images = job.images, job.val_images
+        model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
+        record_passes(job)
+    optimizer = create_optimizer(config, groups + job.method.parameter_groups(), stage.lr)
+    task, optimizer = job.fabric.setup(Task(model, job.method), optimizer)
+    job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
+    return StageRun(stage, model, task, images, val_images)
+
+
+def record_passes(job: Job) -> None:
+    """Has the backbone's passes over a full batch replayed rather than launched (see `models.cuda_graphs`)."""
+    config, size, device = job.config, job.model.backbone.image_size, job.fabric.device
+    plain = device.type == "cuda" and job.processes.count == 1 and config.accumulate == 1 and not config.compile
+    if not plain or job.recorded:
+        return
+    several = min(config.batch_size, len(job.images)) * job.method.views
+    job.state.wait_for_files()  # their thread waits for the device, which recording does not bear
+    images = job.views.lay_out(torch.zeros(several, 3, size, size, device=device))
+    capture(job.model.backbone, images, job.fabric.autocast)
+    job.recorded = True
+
+
+@torch.no_grad()
+def compute_features(job: Job, images: ImageSource) -> ImageSource:
+    """What the head needs of each image, computed once without augmentation."""
+    job.model.eval()
+    chunks = in_order(len(images), job.scoring_batch_size)
+    store: Tensor | None = None
+    with progress("computing features", len(images)) as advance:
+        for batch in images.batches(chunks, skip_broken=True):
+            for _, message in batch.failed:
+                raise TrilabelError(f"{message}; the linear stage needs every image: replace it or take it out")
+            if job.signals:  # nothing is lost yet
+                raise KeyboardInterrupt
+            with job.fabric.autocast():
+                features = job.model.reduce_features(job.views.plain(batch.images)).float()
+            if store is None:
+                store = _room_for(len(images), features, job.config.head)
+            store[torch.from_numpy(batch.positions).to(store.device)] = features
+            advance(len(batch.positions))
+    return ImageSource(torch.zeros(0, 1) if store is None else store, images.size, images.device, 0)
+
+
+def _room_for(count: int, features: Tensor, head: str) -> Tensor:
+    """An empty tensor for the features of so many images like these."""
+    needed = count * features[0].numel() * features.element_size()
+    if needed > free_memory(features.device):
+        raise TrilabelError(
+            f"the linear stage keeps what head {head!r} needs of each image, {needed / 1e9:.0f} GB, more than is free; "
+            "use --head gap, smaller images, or fine-tune"
+        )
+    return features.new_empty((count, *features.shape[1:]))

@@ -1,0 +1,71 @@
+"""Images in files are decoded once for many runs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import trilabel as tl
+from trilabel.compare import Comparison, MethodRow, Spec
+from trilabel.data import images
+from trilabel.data.dataset import Dataset
+from trilabel.labels import Labels, simulate
+
+
+@pytest.fixture
+def in_files(small_scenes, tmp_path):
+    """Some of the scenes as PNG files of 40 pixels."""
+    rows = np.concatenate(
+        [small_scenes.rows_of(name)[:count] for name, count in (("train", 24), ("val", 12), ("test", 12))]
+    )
+    few = small_scenes.take(rows)
+    paths = [str(tmp_path / f"{name}.png") for name in few.ids]
+    for path, image in zip(paths, few.images, strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).resize((40, 40)).save(path)
+    return Dataset(few.ids, paths, few.labels, few.splits)
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    paths, decode = [], images.decode
+    monkeypatch.setattr(images, "decode", lambda path, size: paths.append((str(path), size)) or decode(path, size))
+    return paths
+
+
+def test_files_are_decoded_once_for_each_size(in_files, base, tmp_path, decoded):
+    rows = (MethodRow("a", base, grid={"lr": (1e-3, 1e-2)}), MethodRow("b", replace(base, method="role")))
+    spec = Spec(rows, ("all", "keep-share=0.5"), seeds=(0, 1), search={"image_size": 16})
+    cells = Comparison(in_files, spec, tmp_path / "out").run()
+    assert len(cells) == 8
+    assert sorted(decoded) == sorted((path, size) for path in in_files.paths for size in (16, 32))
+    config = replace(base, method="role", seed=1)
+    run = tl.train(in_files, config, tmp_path / "run")
+    assert cells[5].metrics["mAP"] == tl.load(run).evaluate(in_files)["mAP"]
+
+
+def test_nothing_is_kept_without_a_cache(in_files, base, tmp_path, decoded):
+    Comparison(in_files, Spec((MethodRow("a", replace(base, cache="none")),)), tmp_path / "out").run()
+    assert len(decoded) == len(in_files)  # each is used once, in training, choosing or scoring
+    decoded.clear()
+    Comparison(in_files, Spec((MethodRow("a", replace(base, cache="none", epochs=2)),)), tmp_path / "out").run()
+    assert len(decoded) == 2 * (24 + 12) + 12
+
+
+@pytest.mark.parametrize("cache", ["auto", "none"])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_broken_images_are_left_out_as_in_single_runs(in_files, base, tmp_path, split, cache):
+    broken = Path(in_files.paths[int(in_files.rows_of(split)[3])])
+    broken.write_bytes(broken.read_bytes()[:100])
+    config = replace(base, broken="skip", val="0.25", cache=cache)
+    spec = Spec((MethodRow("a", config),), ("keep-share=0.5",))
+    (cell,) = Comparison(in_files, spec, tmp_path / "out").run()
+    rows = in_files.with_split_off("held-out", 0.25).rows_of("train")
+    hidden = in_files.with_labels(simulate.apply_to_rows(in_files.labels, rows, "keep-share=0.5"))
+    run = tl.train(hidden, config, tmp_path / "run")
+    assert (cell.validation, cell.known) == (run.metrics["mAP"], Labels.load(run.folder / "labels.npz").known)
+    assert cell.metrics["mAP"] == tl.load(run).evaluate(in_files, broken="skip")["mAP"]
+    assert "--broken skip" in cell.command.splitlines()[1]
+    stopped = Comparison(in_files, Spec((MethodRow("a", base),)), tmp_path / "stopped")
+    assert stopped.run() == [] and broken.name in stopped.failures()[0][2]

@@ -1,0 +1,56 @@
+"""Processes that stop themselves by a signal at an exact moment, so that no test has to guess when that comes."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support import SECONDS_UNTIL_HUNG
+
+_PRELUDE = """
+import os, signal
+_left, _replace = [{times}], os.replace
+
+def _replace_and_stop(source, target, **options):
+    if os.path.basename(target) == {file!r}:
+        _left[0] -= 1
+        if _left[0] == 0 and {before}:
+            os.kill(os.getpid(), {number})
+    _replace(source, target, **options)
+    if os.path.basename(target) == {file!r} and _left[0] == 0 and not {before}:
+        os.kill(os.getpid(), {number})
+
+os.replace = _replace_and_stop
+"""
+_COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
+
+
+def stopped_script(
+    script: str,
+    arguments: Sequence[str | Path],
+    number: signal.Signals,
+    file: str,
+    times: int = 1,
+    before: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a Python script that sends itself a signal when it puts a file of this name in place.
+
+    times: it does so at the n-th time.
+    before: after the file was written under its temporary name and before it takes its own.
+    """
+    prelude = _PRELUDE.format(times=times, file=file, before=before, number=int(number))
+    return run_script(prelude + script, arguments)
+
+
+def stopped_command(
+    arguments: Sequence[str | Path], number: signal.Signals, file: str, times: int = 1, before: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """The same for the command `trilabel`."""
+    return stopped_script(_COMMAND_LINE, arguments, number, file, times, before)
+
+
+def run_script(script: str, arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Runs a Python script to its end, whatever that is."""
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)

@@ -1,0 +1,113 @@
+"""Which rows a run learns from and is judged by."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trilabel.config import Config
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.training.splits import check_validation, split_for_training, validation_truth
+
+quick = settings(max_examples=50, deadline=None)
+
+
+def dataset(count=20, **splits):
+    labels = Labels.from_signed(np.ones((count, 2), np.int8))
+    return Dataset(labels.ids, list(labels.ids), labels, {name: np.array(rows) for name, rows in splits.items()})
+
+
+def test_auto_takes_the_validation_split_where_there_is_one():
+    data, train, val = split_for_training(dataset(train=[0, 1, 2], val=[3, 4], test=[5]), Config())
+    assert train.tolist() == [0, 1, 2] and val.tolist() == [3, 4]
+    assert set(data.splits) == {"train", "val", "test"}
+
+
+@pytest.mark.parametrize("extra", [{}, {"val": np.zeros(0, np.int64)}])
+def test_auto_sets_a_share_apart_where_there_is_none(extra):
+    rows = np.arange(2, 17)
+    data, train, val = split_for_training(dataset(train=rows, test=[0, 1], **extra), Config())
+    assert len(val) == 3 and sorted([*train, *val]) == rows.tolist()
+    assert data.splits["held-out"].tolist() == val.tolist() and data.splits["test"].tolist() == [0, 1]
+
+
+@quick
+@given(st.integers(2, 60), st.floats(0.001, 0.999))
+def test_a_share_is_taken_from_the_training_images_only(count, share):
+    rows = np.arange(3, 3 + count)
+    _, train, val = split_for_training(dataset(70, train=rows), Config(val=str(share)))
+    assert sorted([*train, *val]) == rows.tolist()
+    assert len(train) >= 1 and len(val) == min(max(1, round(share * count)), count - 1)
+
+
+def test_the_share_does_not_change_with_the_seed_of_the_run():
+    held_out = [split_for_training(dataset(train=range(20)), Config(val="0.3", seed=seed))[2] for seed in (0, 1)]
+    assert held_out[0].tolist() == held_out[1].tolist() != list(range(6))
+
+
+def test_a_split_by_name():
+    splits = {"train": [0, 1], "dev": [2, 3], "val": [4], "2017": [5], "0.5": [6, 7]}
+    for name in ("dev", "2017", "0.5"):
+        _, train, val = split_for_training(dataset(**splits), Config(val=name))
+        assert train.tolist() == [0, 1] and val.tolist() == splits[name], "even where the name reads like a share"
+
+
+def test_no_validation():
+    _, train, val = split_for_training(dataset(train=[0, 1], val=[2]), Config(val="none"))
+    assert train.tolist() == [0, 1] and len(val) == 0
+
+
+def test_learning_from_all_images():
+    _, train, val = split_for_training(dataset(10), Config(train_split="all"))
+    assert len(val) == 2 and sorted([*train, *val]) == list(range(10))
+    _, train, _ = split_for_training(dataset(10), Config(train_split="all", val="none"))
+    assert train.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("splits", "options", "says"),
+    [
+        ({"train": [0, 1, 2], "val": [2, 3]}, {}, r"1 images are both in the training split 'train' and in .*'val'"),
+        ({"train": [0, 1]}, {"val": "train"}, "2 images are both"),
+        ({"train": [0, 1]}, {"val": "all"}, "2 images are both"),
+        ({"train": [], "val": [1]}, {}, "split 'train' has no images to learn from"),
+        ({"train": []}, {"val": "none"}, "split 'train' has no images to learn from"),
+        ({"train": []}, {}, "too few to set a share apart"),
+        ({"train": [1]}, {}, "split 'train' has 1 images: too few"),
+        ({"train": [1], "dev": []}, {"val": "dev"}, "validation split 'dev' has no images"),
+        ({"test": [0]}, {}, r"no split named 'train' .*it has: test"),
+        ({"train": [0, 1]}, {"val": "dev"}, "no split named 'dev'"),
+        ({"train": [0, 1]}, {"val": "1.5"}, "lies between 0 and 1, not 1.5"),
+        ({"train": [0, 1]}, {"val": "nan"}, "lies between 0 and 1, not nan"),
+        ({"train": [0, 1]}, {"val": "0"}, "lies between 0 and 1"),
+    ],
+)
+def test_splits_that_cannot_be_used_are_refused(splits, options, says):
+    data = dataset(**{name: np.array(rows, np.int64) for name, rows in splits.items()})
+    with pytest.raises(TrilabelError, match=says):
+        split_for_training(data, Config(**options))
+
+
+def test_validation_labels_that_tell_little(caplog):
+    check_validation(Labels.from_signed(np.zeros((0, 2))), "mAP")
+    check_validation(Labels.from_signed([[1, 1], [-1, -1]]), "mAP")
+    assert not caplog.records
+    check_validation(Labels.from_signed([[1, 0], [-1, -1]], ["cat", "dog"]), "mAP")
+    told = caplog.text
+    assert "known to have 'dog'; its mAP leaves 1 classes out" in told and "75.0% known" in told
+    with pytest.raises(TrilabelError, match="no epoch can be chosen"):
+        check_validation(Labels.from_signed([[-1, 0]]), "mAP")
+
+
+def test_without_negatives_all_others_count_as_absent_to_choose_the_epoch_by(caplog):
+    only = Labels.from_signed([[1, 0], [0, 1]])
+    assert validation_truth(only).tolist() == [[1, -1], [-1, 1]]
+    check_validation(only, "mAP")
+    assert "no validation label is known to be absent" in caplog.text
+    for mixed in (Labels.from_signed([[1, 0], [-1, 1]]), only[:0]):
+        assert validation_truth(mixed) is mixed
+    caplog.clear()
+    check_validation(Labels.from_signed([[1, 0], [-1, 1]]), "mAP")
+    assert "known to be absent" not in caplog.text
