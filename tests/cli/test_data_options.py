@@ -59,7 +59,7 @@ def test_training_from_what_was_converted(
     monkeypatch.chdir(tmp_path)
     assert result(capsys, "evaluate", "a", "--split", "test") == result(capsys, "evaluate", "b", "--split", "test")
     assert result(capsys, "train", "--resume", "b", "--epochs", "3")["epochs"] == 3
-    assert RunFolder(tmp_path / "b").read()["source"]["read"] == ["verify=true"]
+    assert RunFolder(tmp_path / "b").read().source["read"] == ["verify=true"]
 
 
 def test_words_that_happen_to_be_files_stay_words(
@@ -86,7 +86,7 @@ def test_words_that_happen_to_be_files_stay_words(
         f"ignore={cls}",
     ]
     assert call("train", "labels.csv", *chosen, "--out", tmp_path / "run", *QUICK) == 0
-    source = RunFolder(tmp_path / "run").read()["source"]
+    source = RunFolder(tmp_path / "run").read().source
     assert source["data"] == str(work / "labels.csv") and source["format"] == "csv"
     assert source["splits"] == [f"val={work / 'val.txt'}", "test=9"] and source["read"] == [f"ignore={cls}"]
     monkeypatch.chdir(tmp_path)
