@@ -43,7 +43,7 @@ def run_cell(
     """Trains and scores one row with one seed, which also draws the scenes and the hidden labels."""
     import torch
 
-    from trilabel.cli.demo import hidden_presents_found
+    from trilabel.cli.demo_experiment import hidden_positives_found
     from trilabel.data import scenes
     from trilabel.inference.predictor import load
     from trilabel.labels import simulate
@@ -67,7 +67,7 @@ def run_cell(
     scored = model.evaluate(full, "test")
     found = None
     if row.hide is not None:
-        found = hidden_presents_found(full, partial, model.score_rows(full, rows)[0].numpy())
+        found = hidden_positives_found(full, partial, model.score_rows(full, rows)[0].numpy())
     return {
         "method": name,
         "seed": seed,

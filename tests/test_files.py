@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from trilabel.files import replacing, write_text
+from trilabel.files import replacing, write_csv, write_text
 
 
 def test_writes_a_new_file_and_the_folders_above_it(tmp_path):
@@ -71,3 +71,8 @@ def test_names_with_several_dots_or_none(tmp_path):
         write_text(tmp_path / name, name)
     assert sorted(each.read_text() for each in tmp_path.iterdir()) == sorted(each.name for each in tmp_path.iterdir())
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_table_quotes_what_needs_it(tmp_path):
+    write_csv(tmp_path / "t.csv", ["image", "label"], (row for row in [["a,b.png", 'say "hi"'], ["é.png", ""]]))
+    assert (tmp_path / "t.csv").read_bytes().decode() == 'image,label\n"a,b.png","say ""hi"""\né.png,\n'

@@ -1,89 +1,94 @@
-"""Config: everything that shapes a training run, in one frozen, flat value that saves as JSON.
+"""Config: everything that shapes a training run, in one frozen, flat value that is saved as JSON.
 
-Nothing heavy is imported here: the command line reads it to print help.
+Nothing heavy is imported here, because the command line needs it to print help.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
 
+# The parts of a run that have settings of their own, and the field of a Config that holds them.
+SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
 )
-# The parts of a run that have settings of their own, and where a Config keeps them.
-SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of a training run. Recipes return one; `dataclasses.replace` changes one."""
+    """The settings of a training run. Recipes return one; `dataclasses.replace` makes one that differs.
+
+    >>> Config(epochs=3).lr
+    0.001
+    """
 
     method: str = "auto"
-    """How to learn from labels with holes (see `trilabel methods`); auto chooses by what is known."""
+    """How to learn from labels of which many are unknown (see `trilabel methods`); auto: chosen by which are known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the method, by name."""
 
     backbone: str = "tiny"
     """"tiny" (small images, CPU) or any timm model name; "-v1" behind a timm ResNet strides in its 1×1 convolutions."""
     weights: str | None = None
-    """Weights of the backbone: a .safetensors file, a folder with one, the folder of a run of the same backbone, or
-    "hub" to download; none: random."""
+    """Pretrained weights of the backbone: a .safetensors file, a folder with one, the folder of a run with the same
+    backbone, or "hub" to download; none: random weights."""
     keep_head: bool = False
-    """Where `weights` is a run on the same classes: start from its head too, if it is of the same kind (as gap, weldon
-    and saliency are)."""
+    """Where `weights` is a run on the same classes: start from its head, too, if it has the same parameters (as gap,
+    weldon and saliency have)."""
     head: str = "gap"
-    """What turns feature maps into class scores (see `trilabel parts`)."""
+    """How feature maps become class scores (see `trilabel components`)."""
     head_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the head, by name."""
     graph: str = "none"
-    """What lets the scores of an image's classes speak to each other: none or gnn."""
+    """How the scores of the classes of an image influence each other: none or gnn."""
     graph_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the graph, by name."""
     relabel: str = "none"
-    """How easy unknown labels are filled in between epochs (see `trilabel parts`); none: not at all."""
+    """How easy unknown labels are filled in between epochs (see `trilabel components`); none: not at all."""
     relabel_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of relabelling, by name."""
     image_size: int | None = None
-    """Images are resized to this many pixels square; none: what the backbone was made for."""
+    """Images are resized to a square of this many pixels; none: the size that the backbone was made for."""
 
     train_split: str = "train"
-    """The split to learn from."""
+    """The split to train on."""
     val: str = "auto"
     """The split that chooses the epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
     cache: Literal["auto", "none", "memory", "device"] = "auto"
-    """Keep decoded images nowhere, in memory or on the device."""
+    """Where decoded images are kept: nowhere, in memory or on the device; auto: where they fit."""
     workers: int | None = None
-    """Processes that decode images; none: as many as there are cores, 16 at most."""
+    """Processes that decode images; none: one per core, 16 at most."""
     broken: Literal["stop", "skip"] = "stop"
-    """What a missing or broken image does: stop the run, or be left out and counted."""
+    """A missing or broken image stops the run, or is left out and counted."""
     flip: bool = True
-    """Mirror half of the training images."""
+    """Mirror half of the training images, chosen at random."""
     augment: Literal["weak", "strong"] = "weak"
-    """weak: mirror and crop. strong: two random changes of color or shape and an erased rectangle on top; methods that
-    compare two views have both."""
+    """weak: mirror and crop. strong: in addition two random changes of color or shape, and an erased rectangle. Methods
+    that compare two views use both."""
     erase: float = 0.33
-    """Largest share of an image that a rectangle erases in a strong view, 0 for none. It hides small objects whole, and
-    their labels become false."""
+    """Largest share of an image that a strong view erases, 0 for none. A rectangle that hides a small object makes its
+    label wrong."""
     crop: float = 1.0
-    """Random crops keep at least this share of a training image's area; 1 does not crop."""
+    """Random crops keep at least this share of the area of a training image; 1: no crops."""
 
     stages: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
-    """Train everything, only the head on features computed once, or first the one and then the other."""
+    """Train everything; only the head, on features computed once; or first the head, then everything."""
     epochs: int = 10
-    """Passes over the training images (of the last stage)."""
+    """Passes over the training images, in the last stage."""
     linear_epochs: int = 25
     """Epochs of the linear stage of linear-then-fine-tune."""
     batch_size: int = 32
-    """Images a step and process."""
+    """Images per step, in each process."""
     accumulate: int = 1
-    """Batches added up before the weights change."""
+    """Batches whose gradients are added up for one step."""
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
-    """rmsprop: with decay 0.9 and ε 1, as Huynh 2020 used it."""
+    """rmsprop has decay 0.9 and ε 1, as in Huynh 2020."""
     lr: float = 1e-3
     """Learning rate of the backbone."""
     head_lr_scale: float = 1.0
@@ -91,38 +96,43 @@ class Config:
     linear_lr: float | None = None
     """Learning rate of the head in the linear stage; none: lr × head_lr_scale."""
     weight_decay: float = 0.0
+    """Weight decay (L2 for adam, sgd and rmsprop, decoupled for adamw)."""
     momentum: float = 0.9
-    """Of sgd and rmsprop."""
+    """Momentum of sgd and rmsprop."""
     lr_schedule: Literal["constant", "step", "cosine", "one-cycle"] = "constant"
+    """How the learning rate changes over the epochs."""
     lr_step_epochs: int = 10
     """Epochs between two drops of the step schedule."""
     lr_step_factor: float = 0.1
-    """What a drop of the step schedule multiplies the learning rate by."""
+    """The step schedule multiplies the learning rate by this at each drop."""
     clip_gradient: float | None = None
-    """Longest allowed gradient (its norm)."""
+    """Largest norm of the gradient; longer ones are scaled down to it."""
     ema: float = 0.0
-    """Decay of the running mean of the weights, which is then what is scored and kept; 0 keeps none."""
+    """Decay of the exponential moving average of the weights, which is then scored and saved; 0: no average."""
 
     select: str = "mAP"
     """The validation metric that chooses the best epoch."""
     patience: int | None = None
     """Stop after this many epochs without a better one."""
     seed: int = 0
+    """Seed of everything random in training."""
     device: str = "auto"
-    """"auto", "cpu" or "cuda"."""
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
     devices: int = 1
     """How many devices (or CPU processes) to train on."""
     precision: Literal["32", "bf16"] = "32"
+    """Numbers of 32 bits, or bfloat16 where that is safe (automatic mixed precision)."""
     channels_last: bool = False
+    """Keep images channels-last in memory, which is faster for most backbones."""
     compile: bool = False
     """Compile the model with torch.compile."""
     save_minutes: float = 10.0
-    """A checkpoint is saved after each epoch, and this often inside long ones."""
+    """Minutes between checkpoints within an epoch; one is saved after each epoch in any case."""
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
-            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
-                raise TrilabelError(f"{name} is {', '.join(get_args(kind))}; not {getattr(self, name)!r}")
+        for name, choices in _choices().items():
+            if getattr(self, name) not in choices:
+                raise TrilabelError(f"{name} is {', '.join(choices)}; not {getattr(self, name)!r}")
         for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -139,15 +149,21 @@ class Config:
             raise TrilabelError(f"ema is a decay in [0, 1), not {self.ema}")
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary that `from_json` reads back."""
+        """A dictionary for JSON that `from_json` reads back."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
-        """The configuration that `to_json` wrote; a name it does not know is an error."""
+        """The configuration that `to_json` wrote; an unknown name is an error."""
         unknown = set(values) - {f.name for f in fields(cls)}
         if unknown:
             raise TrilabelError(
                 f"unknown settings {', '.join(sorted(unknown))}: written by another version of trilabel?"
             )
         return cls(**values)
+
+
+@cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    """The fields that take one of a few values, and these values."""
+    return {name: get_args(kind) for name, kind in get_type_hints(Config).items() if get_origin(kind) is Literal}

@@ -1,20 +1,24 @@
-"""The one exception that means "the input is at fault, and here is what to do about it"."""
+"""TrilabelError: the input is wrong, and the message says what to do about it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_MOST_NAMES = 150  # all recipes, but not all classes of Open Images
+_MOST_NAMES = 150  # enough for all recipes, but not for the classes of Open Images
 
 
 class TrilabelError(ValueError):
-    """A one-line message for the person at the keyboard: what is wrong, where, and what to do.
+    """Wrong input. Its message is one line: what is wrong, where, and what to do.
 
-    The command line prints it without a traceback and exits with 1.
+    The command line prints the message without a traceback and exits with 1.
     """
 
 
 def unknown_name_error(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
-    """That there is no head (method, …) of this name, which there are, and which was perhaps meant."""
+    """The error that there is no `kind` of this name; it lists those there are and suggests the most similar.
+
+    >>> print(unknown_name_error("head", "weldom", ["gap", "weldon"]))
+    no head named 'weldom'; there are: gap, weldon; did you mean 'weldon'?
+    """
     known = list(names)
     near = get_close_matches(name, known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""

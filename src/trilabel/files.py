@@ -9,11 +9,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; when the block ends well it is synced and takes the place of `path`."""
+    """Yields a temporary path in the same folder; when the block ends without an error, that file replaces `path`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays, because some writers choose or append a format by it; the process number keeps two
-    # writers of one file apart.
+    # Some writers choose or append a format by the suffix, so it stays; the process id keeps two writers of one file
+    # apart.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
@@ -25,7 +25,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Writes a table whole or not at all."""
+    """Writes a table as CSV, whole or not at all."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)

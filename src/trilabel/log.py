@@ -1,8 +1,8 @@
-"""What the library tells while it works: lines through `logging` (logger "trilabel"), and progress.
+"""What the library reports while it works: lines through `logging` (logger "trilabel"), and progress.
 
-By itself the library says nothing. Python users turn it on as for any library (`logging.basicConfig(level="INFO")`);
-the command line wraps its work in `shown()`, which writes to standard error: on a terminal progress is a bar, elsewhere
-plain lines, few enough for a log file. Results go to standard output, never here.
+By default nothing is shown. Python users turn it on as for any library (`logging.basicConfig(level="INFO")`); the
+command line wraps its work in `shown()`, which writes to standard error: on a terminal progress is a bar, elsewhere
+lines, few enough for a log file. Results go to standard output, never through here.
 """
 
 import logging
@@ -22,13 +22,13 @@ log.addHandler(logging.NullHandler())
 
 
 class Advance(Protocol):
-    """Tells that `count` more are done, with a few words on how it goes."""
+    """Reports that `count` more parts are done, with `words` on how it goes, such as the loss."""
 
     def __call__(self, count: int = 1, words: str = "") -> None: ...
 
 
 class _StandardError(logging.Handler):
-    """Lines as a person reads them: no time, no logger's name, and "warning: " where something is doubtful."""
+    """Lines for a person: the message alone, after "warning: " where it is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
         prefix = "warning: " if record.levelno >= logging.WARNING else ""
@@ -36,18 +36,18 @@ class _StandardError(logging.Handler):
 
 
 _standard_error = _StandardError()
-_bars_hidden = False
+_progress_hidden = False
 
 
 def is_shown() -> bool:
-    """Whether what is logged goes to standard error now; processes that are started for the work need to know."""
+    """Whether `shown()` is active; a process that is started for the work must be told."""
     return _standard_error in log.handlers
 
 
 @contextmanager
-def shown(really: bool = True) -> Iterator[None]:
-    """Shows on standard error what is logged inside, and progress as a bar where that is a terminal."""
-    if is_shown() or not really:
+def shown(enabled: bool = True) -> Iterator[None]:
+    """Inside, log lines go to standard error, and progress is a bar where that is a terminal."""
+    if is_shown() or not enabled:
         yield
         return
     level = log.level
@@ -62,16 +62,16 @@ def shown(really: bool = True) -> Iterator[None]:
 
 @contextmanager
 def quiet(bars: bool = False) -> Iterator[None]:
-    """Only warnings inside, with `bars` no progress either: for work of many parts of which each would report."""
-    global _bars_hidden
-    level, hidden = log.level, _bars_hidden
-    log.setLevel(logging.WARNING)
-    _bars_hidden = hidden or bars
+    """Inside, only warnings are logged, and with `bars` no progress is shown: for one of many runs."""
+    global _progress_hidden
+    level, hidden = log.level, _progress_hidden
+    log.setLevel(max(logging.WARNING, log.getEffectiveLevel()))
+    _progress_hidden = hidden or bars
     try:
         yield
     finally:
         log.setLevel(level)
-        _bars_hidden = hidden
+        _progress_hidden = hidden
 
 
 def truncate_list(names: Sequence[str], most: int = 3) -> str:
@@ -86,8 +86,8 @@ def truncate_list(names: Sequence[str], most: int = 3) -> str:
 
 @contextmanager
 def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
-    """A bar or log lines for work of `total` parts; nothing where it is not `shown`."""
-    if not shown or _bars_hidden:
+    """Shows how much of work of `total` parts is done, as a bar or as log lines; not at all unless `shown`."""
+    if not shown or _progress_hidden:
         yield lambda count=1, words="": None
     elif is_shown() and sys.stderr.isatty():
         yield from _bar(what, total)
@@ -96,7 +96,7 @@ def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
 
 
 def track(parts: Iterable[T], what: str, total: int, shown: bool = True) -> Iterator[T]:
-    """Passes the parts on and shows how far along it is."""
+    """Yields the parts, and shows how many of `total` are done."""
     with progress(what, total, shown) as advance:
         for part in parts:
             yield part

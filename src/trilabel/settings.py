@@ -1,13 +1,16 @@
-"""Settings given as text or values, read as the types that a settings dataclass declares.
+"""Settings given as text or as values, read as the types that are declared for them.
 
-Nothing heavy is imported here: the command line reads it to print help.
+The one such reader: settings of methods, heads and the like, fields of a Config in a comparison, and options of data
+formats all go through `read_as`. Nothing heavy is imported here, because the command line needs it to print help.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from pathlib import PurePath
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
 
@@ -16,57 +19,107 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class NoSettings:
-    """For a part that has none."""
+    """For a part that has no settings."""
 
 
 def settings_of(kind: type[S], values: Mapping[str, Any], name: str, part: str = "method") -> S:
-    """The settings dataclass of a method (or another part) filled from names and values; a wrong name is an error.
+    """The settings dataclass of a method (or another part) filled from names and values, which may be text.
 
-    Values may be text (from a command line): they are read as the type that the field has by default, or as "none"
-    where the field may be.
+    >>> @dataclass(frozen=True)
+    ... class Settings:
+    ...     weight: float | None = 1.0
+    ...     steps: int = 3
+    >>> settings_of(Settings, {"weight": "none", "steps": "5"}, "example")
+    Settings(weight=None, steps=5)
     """
     declared: Any = kind
-    known, hints = {f.name: f for f in fields(declared)}, get_type_hints(kind)
-    parsed: dict[str, Any] = {}
-    for setting, value in values.items():
+    known, hints = [f.name for f in fields(declared)], get_type_hints(kind)
+    for setting in values:
         if setting not in known:
-            others = f"it has: {', '.join(known)}" if known else "it has none at all"
+            others = f"it has: {', '.join(known)}" if known else "it has none"
             near = get_close_matches(setting, known, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             raise TrilabelError(f"{part} {name!r} has no setting {setting!r}; {others}{meant}")
-        what = f"setting {setting!r} of {part} {name!r}"
-        kinds = get_args(hints[setting]) or (hints[setting],)
-        several = next((kind for kind in (hints[setting], *kinds) if get_origin(kind) is tuple), None)
-        if (value is None or str(value).lower() == "none") and type(None) in kinds:
-            parsed[setting] = None
-        elif several is not None:
-            items = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
-            parsed[setting] = tuple(read_as(None, get_args(several)[0], item, what) for item in items if item != "")
-        else:
-            parsed[setting] = read_as(known[setting].default, hints[setting], value, what)
-    return kind(**parsed)
+    return kind(
+        **{
+            setting: read_as(hints[setting], value, f"setting {setting!r} of {part} {name!r}")
+            for setting, value in values.items()
+        }
+    )
 
 
-def read_as(default: Any, hint: Any, value: Any, what: str) -> Any:
-    """A value that may be text, as the type that the hint and the default say; `what` it is stands in errors."""
-    kinds = get_args(hint) or (hint,)
-    if get_origin(hint) is Literal:
-        if value not in kinds:
-            raise TrilabelError(f"{what} is {', '.join(kinds)}; not {value!r}")
-        return value
-    if value is None and type(None) in kinds:
+def read_as(hint: Any, value: Any, what: str) -> Any:
+    """A value that may be text, as the type that an annotation declares; errors say `what` it is.
+
+    Understood are bool, int, float, str, Literal, tuple and Sequence (text is split at commas), and unions of them,
+    of which text is the last to be tried.
+
+    >>> read_as(int | float | str, "0.2", "the split"), read_as(tuple[int, ...] | None, "10,15", "epochs")
+    (0.2, (10, 15))
+    >>> read_as(int, "2.5", "epochs")
+    Traceback (most recent call last):
+    trilabel.errors.TrilabelError: epochs is a whole number, not '2.5'
+    """
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if NoneType in kinds and (value is None or str(value).lower() == "none"):
         return None
-    if isinstance(default, bool):
+    kinds = tuple(sorted((kind for kind in kinds if kind is not NoneType), key=lambda kind: kind is str))
+    for kind in kinds:
+        try:
+            return _read_kind(kind, value, what)
+        except _NotOfKind:
+            continue
+    comma = ";" if get_origin(kinds[0]) is Literal else ","
+    raise TrilabelError(f"{what} is {' or '.join(map(_words, kinds))}{comma} not {value!r}")
+
+
+def choices_of(hint: Any, default: Any) -> str:
+    """What may be given, for a list of settings: the default, and after it the other choices where they are few.
+
+    >>> choices_of(Literal["reject", "correct"], "reject"), choices_of(float | None, None), choices_of(bool, True)
+    ('reject|correct', 'none', 'true')
+    """
+    others = [other for other in get_args(hint) if other != default] if get_origin(hint) is Literal else []
+    first = str(default).lower() if default is None or isinstance(default, bool) else str(default)
+    return "|".join(["…" if default == () else first, *others])
+
+
+class _NotOfKind(Exception):
+    """The value cannot be read as this kind; another one of a union may fit."""
+
+
+def _read_kind(kind: Any, value: Any, what: str) -> Any:
+    origin = get_origin(kind)
+    if origin in (tuple, Sequence):
+        items = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
+        read = [read_as(get_args(kind)[0], item, what) for item in items if item != ""]
+        return tuple(read) if origin is tuple else read
+    if kind is bool:
         if str(value).lower() in ("true", "false"):
             return str(value).lower() == "true"
-        raise TrilabelError(f"{what} is true or false, not {value!r}")
-    if str in kinds:
+    elif kind in (int, float):
+        return _read_number(kind, value)
+    elif kind is str or origin is Literal:
+        text = str(value) if isinstance(value, str | int | float | PurePath) and not isinstance(value, bool) else None
+        if text is not None and (kind is str or text in get_args(kind)):
+            return text
+    elif isinstance(value, origin or kind):
         return value
-    whole = int in kinds
+    raise _NotOfKind
+
+
+def _read_number(kind: type[int] | type[float], value: Any) -> float:
     try:
-        number = float(value)
-        if not math.isfinite(number) or (whole and number != int(number)):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise TrilabelError(f"{what} is a {'whole' if whole else 'finite'} number, not {value!r}") from None
-    return int(number) if whole else number
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise _NotOfKind from None
+    if not math.isfinite(number) or (kind is int and not number.is_integer()):
+        raise _NotOfKind
+    return kind(number)
+
+
+def _words(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    named = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
+    return named.get(kind, getattr(kind, "__name__", str(kind)))

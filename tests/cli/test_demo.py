@@ -1,46 +1,34 @@
-"""The demo on small scenes: every cell, the files, and the share of hidden positives found."""
+"""`trilabel demo` on small scenes."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from trilabel.cli import demo
-from trilabel.data.dataset import Dataset
-from trilabel.data.scenes import scenes
+from tests.support.command_line import Capture, call, result
+from trilabel.cli import demo_experiment
+from trilabel.cli.demo_experiment import DemoResult
+
+RESULTS = [
+    DemoResult("all labels", "known-only", 100, 0.75, 0.5, None, "runs/a"),
+    DemoResult("one positive an image", "known-only", 10, None, None, None, "", "no negatives"),
+    DemoResult("one positive an image", "assume-negative", 10, 0.5, 0.25, 0.125, "runs/b"),
+]
 
 
-def test_every_cell_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "scenes", lambda seed: scenes(train=96, val=48, test=48, size=32, seed=seed))
-    cells = demo.run_demo(tmp_path, epochs=1)
-    assert [(cell.labels, cell.method) for cell in cells] == [
-        ("all labels", "known-only"),
-        *[(labels, method) for labels in list(demo.SETTINGS)[1:] for method in demo.METHODS],
-    ]
-    for cell in cells:
-        refused = (cell.labels, cell.method) == ("one positive an image", "known-only")
-        assert (cell.mAP is None) == refused == bool(cell.reason)
-        assert refused or (Path(cell.run) / "best.safetensors").exists()
-    assert cells[0].known == 96 * 14
-    assert cells[-1].known == 96
-    assert json.loads((tmp_path / "demo.json").read_text())[0]["mAP"] == cells[0].mAP
-    assert (tmp_path / "demo.png").stat().st_size > 10_000
+@pytest.fixture(autouse=True)
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_experiment, "run_demo", lambda out, seed: RESULTS)
 
 
-def test_hidden_presents_found_by_a_plain_loop(small_scenes: Dataset) -> None:
-    rows = small_scenes.rows_of("train")
-    draw = np.random.default_rng(0)
-    hidden = draw.random(small_scenes.labels.shape) < 0.7
-    signed = np.where(hidden, 0, small_scenes.labels.to_signed())
-    labels = type(small_scenes.labels).from_signed(signed, small_scenes.classes, small_scenes.ids)
-    scores = draw.random((len(rows), labels.shape[1]))
-    truth = small_scenes.labels.to_signed()
-    entries = [(scores[i, c], truth[row, c] > 0) for i, row in enumerate(rows) for c in range(14) if hidden[row, c]]
-    entries.sort(key=lambda entry: -entry[0])
-    count = sum(present for _, present in entries)
-    expected = sum(present for _, present in entries[:count]) / count
-    assert demo.hidden_presents_found(small_scenes, replace(small_scenes, labels=labels), scores) == pytest.approx(
-        expected
-    )
+def test_the_table_and_what_to_try_next(tmp_path: Path, capsys: Capture) -> None:
+    assert call("demo", "--out", tmp_path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["all", "labels", "100", "known-only", "75.0", "50.0", "—", "runs/a"]
+    assert lines[3].split()[-4:] == ["50.0", "25.0", "12.5", "runs/b"]
+    assert "— one positive an image: no negatives" in lines
+    assert f"plot: {tmp_path}/demo.png   numbers: {tmp_path}/demo.json" in lines
+    assert lines[-1] == "try next: trilabel evaluate runs/a scenes"
+
+
+def test_json_has_everything(tmp_path: Path, capsys: Capture) -> None:
+    assert result(capsys, "demo", "--out", tmp_path) == [vars(each) for each in RESULTS]

@@ -16,7 +16,7 @@ from trilabel.methods import METHODS
 from trilabel.models import GRAPHS, HEADS
 from trilabel.recipes import RECIPES, resolve
 from trilabel.settings import settings_of
-from trilabel.training.relabelling import RelabelSettings
+from trilabel.training.strategies import RelabelSettings
 
 SETTINGS = {"settings": "method", "head_settings": "head", "graph_settings": "graph", "relabel_settings": "relabel"}
 
@@ -26,7 +26,7 @@ def read_back(command):
     program, name, *words = shlex.split(command)
     assert (program, name) == ("trilabel", "train")
     told = parse("train", words)
-    return told, Config(**{f.name: getattr(told, f.name) for f in fields(Config)} | told._settings())
+    return told, told.chosen_config()
 
 
 def filled(config):
@@ -149,7 +149,7 @@ def test_how_data_is_read_comes_back():
         "hide_seed": 7,
     }
     told, _ = read_back(train_command(source, Config(), "runs/a b"))
-    options = told.options()
+    options = told.reading.chosen()
     assert (told.data, told.hide, told.hide_seed) == (source["data"], "single-positive=1,1", 7)
     for name in ("format", "images", "missing", "delimiter", "year"):
         assert options[name] == source[name]

@@ -110,7 +110,7 @@ ROW = '[rows.a]\nrecipe = "cole2021-an"\n'
         (ROW + 'lr = "fast"', "rows.a", "lr is a finite number, not 'fast'"),
         (ROW + "lr = nan", "rows.a", "lr is a finite number"),
         (ROW + "lr = -1", "rows.a", "lr must be more than 0"),
-        (ROW + "lr = true", "rows.a", "lr is not true or false"),
+        (ROW + "lr = true", "rows.a", "lr is a finite number, not True"),
         (ROW + "lr = [1, 2]", "rows.a", "lr is a finite number"),
         (ROW + "lr = {a = 1}", "rows.a", "lr is a finite number"),
         (ROW + '"lr.fast" = 1', "rows.a", "lr.fast"),

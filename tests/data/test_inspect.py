@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.oracles.expected_positives import counts_of_full
-from trilabel.cli.render import print_inspection
+from trilabel.cli.data.inspect import print_inspection
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.inspect import advice, inspect, often_together

@@ -1,12 +1,9 @@
 """How a run went: the table and the picture say what was recorded, and only that."""
 
-import json
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
-from trilabel.cli.main import main
 from trilabel.report import plots, training
 from trilabel.training.record import EpochRecord
 
@@ -58,42 +55,3 @@ def test_lines_without_a_break_between_stages(tmp_path: Path):
     plots.save(figure, tmp_path / "lines.png")
     with Image.open(tmp_path / "lines.png") as picture:
         assert picture.size[0] > 300
-
-
-def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    train = [
-        "train",
-        "scenes",
-        "--hide",
-        "single-positive",
-        "--method",
-        "large-loss",
-        "--set",
-        "delta=2",
-        "--epochs",
-        "2",
-    ]
-    assert main([*train, "--image-size", "16", "--out", str(tmp_path / "run")]) == 0
-    capsys.readouterr()
-    assert main(["report", str(tmp_path / "run")]) == 0
-    printed = capsys.readouterr().out
-    assert "left out rightly %" in printed and "highest loss in the first epoch: known present" in printed
-    with Image.open(tmp_path / "run" / "report.png") as picture:
-        assert picture.size[0] > 1000
-    assert f"probabilities: {tmp_path / 'run' / 'probabilities.png'}" in printed
-    with Image.open(tmp_path / "run" / "probabilities.png") as picture:
-        assert picture.size[0] > 1000
-    assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "p.svg"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
-    assert (
-        found["probabilities"] == str(tmp_path / "p-probabilities.svg") and (tmp_path / "p-probabilities.svg").is_file()
-    )
-    assert sum(found["epochs"][0]["probabilities"]["known_positives"]) > 1000
-    assert found["epochs"][1]["unknown"]["left_out"] > 0
-    for arguments, says in (
-        ([str(tmp_path)], "not a run folder"),
-        ([str(tmp_path / "run"), "--out", "p.gif"], "must end in .png, .svg or .pdf"),
-    ):
-        assert main(["report", *arguments]) in (1, 2)
-        assert says in capsys.readouterr().err

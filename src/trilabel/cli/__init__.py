@@ -1,1 +1,1 @@
-"""The commands of the command line, by what they are for: each a dataclass of arguments that is called to run."""
+"""The command line. Only this room prints; it imports the others when a command runs, so that help is fast."""

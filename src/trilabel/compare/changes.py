@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.settings import read_as
 
-_FIELDS = {field.name: field for field in fields(Config)}
+_FIELDS = [field.name for field in fields(Config)]
 _TYPES = get_type_hints(Config)
 
 
@@ -34,20 +34,8 @@ def with_changes(config: Config, values: Mapping[str, Any], where: str) -> Confi
         elif dot:
             raise TrilabelError(f"{where}: {name}: only {', '.join(SETTINGS_OF.values())} take a name after a dot")
         else:
-            new[field_name] = _read_field(field_name, value, f"{where}: {field_name}")
+            new[field_name] = read_as(_TYPES[field_name], value, f"{where}: {field_name}")
     try:
         return replace(config, **new)
     except TrilabelError as error:
         raise TrilabelError(f"{where}: {error}") from None
-
-
-def _read_field(name: str, value: Any, what: str) -> Any:
-    """The value of a field; text fields accept numbers, as in val = 0.2."""
-    default, kind = _FIELDS[name].default, _TYPES[name]
-    if isinstance(value, bool) and not isinstance(default, bool):
-        raise TrilabelError(f"{what} is not true or false, but {value!r} was given")
-    if get_origin(kind) is Literal or str in (kind, *get_args(kind)):
-        value = str(value) if isinstance(value, int | float) else value
-        if not isinstance(value, str | None):
-            raise TrilabelError(f"{what} is text, not {value!r}")
-    return read_as(default, kind, value, what)

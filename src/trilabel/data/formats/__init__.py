@@ -4,10 +4,10 @@ A further one is a module or package with `RULE`, `detect(path)` and `read(path,
 be written also `write(dataset, path, **options)`, and a line in FORMATS.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, Protocol, get_args, get_origin
+from typing import Any, Protocol
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
@@ -29,7 +29,7 @@ from trilabel.data.formats import (
 )
 from trilabel.data.formats._shared.table_file import DELIMITERS, suffix
 from trilabel.errors import TrilabelError, unknown_name_error
-from trilabel.settings import read_as
+from trilabel.settings import choices_of, read_as
 
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
@@ -115,32 +115,20 @@ def describe_formats() -> dict[str, dict[str, Any]]:
         name: {
             "summary": (getdoc(kind) or "").partition("\n")[0],
             "rule": kind.RULE,
-            "options": {option: _choice(what) for option, what in options_of(kind.read).items()},
+            "options": {
+                option: choices_of(what.annotation, what.default) for option, what in options_of(kind.read).items()
+            },
             "written": hasattr(kind, "write"),
         }
         for name, kind in FORMATS.items()
     }
 
 
-def _choice(what: Parameter) -> str:
-    others = [other for other in get_args(what.annotation) if isinstance(other, str) and other != what.default]
-    default = "…" if what.default == () else str(what.default)
-    return "|".join([default.lower() if what.default in (None, True, False) else default, *others])
-
-
 def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """Options of a reader or writer that were given as text, as what the option takes."""
     check_options(path, function, texts)
-    accepted, values = options_of(function), dict[str, Any](texts)
-    for name, text in texts.items():
-        default, hint = accepted[name].default, accepted[name].annotation
-        if text.lower() == "none" and default is None:
-            values[name] = None
-        elif get_origin(hint) is Sequence:
-            values[name] = text.split(",")
-        else:
-            values[name] = read_as(default, hint, text, f"{path}: option {name!r}")
-    return values
+    accepted = options_of(function)
+    return {name: read_as(accepted[name].annotation, text, f"{path}: option {name!r}") for name, text in texts.items()}
 
 
 def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:

@@ -1,0 +1,1 @@
+"""`trilabel data …`: commands on data sets."""

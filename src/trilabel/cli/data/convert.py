@@ -1,0 +1,44 @@
+"""`trilabel data convert`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trilabel.cli.arguments import DataPath
+from trilabel.cli.data.output import Layout, check_writable, write_dataset
+from trilabel.cli.data_options import DataOptions, Reading, read_data
+from trilabel.cli.render import print_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convert:
+    """Reads a data set in one format and writes it in another; trilabel's own opens at once at any size.
+
+    Example: trilabel data convert VOCdevkit --difficult absent --out voc.trilabel
+    """
+
+    data: DataPath
+    """A file or folder in any format that trilabel reads."""
+    out: Path
+    """The file or folder to write; its ending tells the format (.trilabel, .csv, .tsv) unless --to does."""
+    to: str | None = None
+    """The format to write (trilabel data formats lists them)."""
+    layout: Layout = "wide"
+    """Of a table: a column per class, or a row per label."""
+    overwrite: bool = False
+    """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
+    json: bool = False
+    """Print the summary as JSON."""
+    reading: Reading = field(default_factory=DataOptions)
+
+    def __call__(self) -> None:
+        check_writable(self.out, self.to, self.layout, self.overwrite)
+        dataset = read_data(self.data, self.reading.chosen())
+        warnings = write_dataset(dataset, self.out, self.to, self.layout)
+        labels = dataset.labels
+        if self.json:
+            sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
+            return print_json({"out": str(self.out), **sizes, "warnings": warnings})
+        return print(
+            f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
+            f"({labels.known_share:.2%}){' (see the warnings)' if warnings else ''}"
+        )

@@ -1,0 +1,99 @@
+"""`trilabel data merge`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trilabel.cli.arguments import UsageError
+from trilabel.cli.data.output import check_writable, write_dataset
+from trilabel.cli.data_options import read_data
+from trilabel.cli.render import MOST_SHOWN, print_json, print_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """Joins data sets with different classes: what a set never annotated is unknown. Reports overlaps and conflicts.
+
+    Each set is read with the defaults of its format; where it needs options, convert it to a .trilabel file first.
+
+    Example: trilabel data merge a=voc.trilabel b=export.json --same name --map classes.csv --out both.trilabel
+    """
+
+    sets: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]DATA …")]
+    """Two or more files or folders in formats that trilabel reads; a name is used in --map and in the report."""
+    out: Path
+    """The file or folder to write; its ending tells the format (.trilabel, .csv, .tsv) unless --to does."""
+    map: Path | None = None
+    """Table of classes to rename, with the columns from and to, and set where a row is about one set only. Several
+    classes may become one; an empty `to` drops a class."""
+    same: Literal["path", "id", "name", "content"] = "path"
+    """Which images of two sets are the same: the same file, the same id, the same file name in any folder (without what
+    Roboflow and Label Studio add to it), or the same bytes under any name."""
+    conflict: Literal["error", "unknown", "first", "last"] = "error"
+    """What to do with a label that one set calls present and another absent."""
+    to: str | None = None
+    """The format to write (trilabel data formats lists them)."""
+    overwrite: bool = False
+    """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
+    json: bool = False
+    """Print the whole report as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.data.merge import merge
+        from trilabel.data.merge.class_map import read_class_map
+
+        check_writable(self.out, self.to, "wide", self.overwrite)
+        if len(self.sets) < 2:
+            raise UsageError("data merge: name two data sets or more")
+        paths = dict(_name_and_path(text) for text in self.sets)
+        if len(paths) < len(self.sets):
+            raise UsageError("data merge: two sets have the same name; write NAME=DATA")
+        classes = read_class_map(self.map) if self.map else None
+        sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
+        merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
+        write_dataset(merged, self.out, self.to, "wide")
+        print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)
+
+
+def _name_and_path(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if equals and not Path(text).exists():
+        return name, path
+    return Path(text).resolve().stem, text
+
+
+def print_merge(out: str, found: Mapping[str, Any]) -> None:
+    """Prints the report of `trilabel.data.merge`."""
+    print(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
+    rows = [[one["set"], *(f"{one[key]:,}" for key in ("images", "classes", "known"))] for one in found["sets"]]
+    print_table(["set", "images", "classes", "labels known"], rows)
+    shared = found["classes_in_several_sets"]
+    print(f"\n{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
+    print(f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict")
+    for name, count in list(found["contradicting_per_class"].items())[:MOST_SHOWN]:
+        print(f"  {name}: {count:,}")
+    for one in found["contradictions"][:MOST_SHOWN]:
+        print(
+            f"  {one['image']}, {one['class']}: present in {', '.join(one['present'])}, "
+            f"absent in {', '.join(one['absent'])}"
+        )
+    if found["contradicting"] > MOST_SHOWN:
+        print("  (more of them: --json)")
+    if found["images_in_different_splits"]:
+        print(
+            f"{found['images_in_different_splits']:,} images are in different splits of different sets: "
+            "they are kept out of train"
+        )
+    if not found["images_in_several_sets"]:
+        ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
+        print(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
+    for one in found["classes_joined_of_some"][:MOST_SHOWN]:
+        print(
+            f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where it says that "
+            f"{' and '.join(map(repr, one['has']))} is absent, {one['class']!r} is absent"
+        )
+    for names in found["classes_with_similar_names"][:MOST_SHOWN]:
+        print(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")

@@ -1,0 +1,34 @@
+"""How the commands write a data set."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from trilabel.cli.arguments import check_output
+from trilabel.log import log
+
+if TYPE_CHECKING:
+    from trilabel.data import Dataset
+
+Layout = Literal["wide", "long"]
+
+
+def check_writable(out: Path, format: str | None, layout: Layout, overwrite: bool) -> None:
+    """Refuses what cannot be written before anything is read, since reading may take long."""
+    from trilabel.data.formats import writer_of
+
+    check_output(out, overwrite)
+    writer_of(out, format, _options(layout))
+
+
+def write_dataset(dataset: "Dataset", out: Path, format: str | None, layout: Layout) -> list[str]:
+    """Writes it and returns, after logging them, warnings about what the format cannot hold."""
+    from trilabel.data import write
+
+    warnings = write(dataset, out, format, **_options(layout))
+    for warning in warnings:
+        log.warning(f"{out}: {warning}")
+    return warnings
+
+
+def _options(layout: Layout) -> dict[str, str]:
+    return {"layout": layout} if layout != "wide" else {}

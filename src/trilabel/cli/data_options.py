@@ -1,0 +1,168 @@
+"""How commands read data: the options that all of them share, and the data set that they name."""
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import tyro
+
+from trilabel.cli.arguments import UsageError, absolute_path, split_pair, split_pairs
+from trilabel.config import Config
+from trilabel.errors import TrilabelError
+from trilabel.settings import read_as
+
+if TYPE_CHECKING:
+    from trilabel.data import Dataset
+    from trilabel.training.splits import TrainingSplit
+
+SCENES = "scenes"  # names the data set that is drawn by code
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """How to read the data."""
+
+    format: str | None = None
+    """How the data is stored (trilabel data formats lists the formats); none: find out."""
+    read: tuple[str, ...] = ()
+    """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
+    images: str | None = None
+    """Folder of the images; none: where the format has them, for a table the folder it is in."""
+    missing: Literal["keep", "drop"] = "keep"
+    """Images without a file: keep their labels, or leave them out."""
+    splits: tuple[str, ...] = ()
+    """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
+    values: Literal["auto", "binary", "signed"] = "auto"
+    """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are not classes."""
+    delimiter: str | None = None
+    """What separates the cells of a table; none: by the ending of its name and its first line."""
+    conflict: Literal["error", "unknown", "majority"] = "error"
+    """What to do with a label that a table gives both as present and as absent."""
+    difficult: Literal["unknown", "absent", "present"] = "unknown"
+    """What a PASCAL VOC class is in an image where all its objects are marked difficult."""
+    year: int | None = None
+    """Which PASCAL VOC or COCO, where there are several."""
+
+    def chosen(self) -> dict[str, Any]:
+        """The options that differ from the default, for `read_data` and for the run folder."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if value != getattr(DataOptions, name)}
+
+
+Reading = Annotated[DataOptions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(help="How to read the data.")]
+
+
+def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Dataset":
+    """The data set at a path, or the scenes by their name. `how` begins the hint that names an option."""
+    from trilabel import data as readers
+    from trilabel.log import log
+
+    if _are_scenes(data):
+        return readers.scenes()
+    format, reader = _format_and_reader(data, options)
+    arguments = _reader_arguments(data, format, reader, options)
+    dataset = readers.read(data, **arguments)
+    for note in dataset.notes:
+        log.info(f"{data}: {note}")
+    if "unlisted" not in arguments and _may_list_all(reader, dataset):
+        log.info(f"{data}: if what is not listed is absent, {how} --read unlisted=absent")
+    return dataset
+
+
+def _reader_arguments(
+    data: str, format: str, reader: Callable[..., "Dataset"], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What `trilabel.data.read` is called with."""
+    from trilabel.data import formats
+
+    texts = split_pairs("--read", options.get("read", ()))
+    arguments = {name: value for name, value in options.items() if name != "read"}
+    for name in texts:
+        if name in arguments:
+            raise UsageError(f"--{name} and --read {name}: give one of the two")
+    arguments |= formats.options_from_text(Path(data), reader, texts)
+    arguments |= {"format": format, "splits": _splits(options)}
+    if format == "native":
+        arguments.setdefault("verify", True)  # it takes seconds, which a command can spare
+    return arguments
+
+
+def _may_list_all(reader: Callable[..., "Dataset"], dataset: "Dataset") -> bool:
+    """Whether the data lists positives alone, so that the person should be told of the option that says what it means.
+
+    Tables with values in their cells are told apart by their note on empty cells.
+    """
+    from trilabel.data import formats
+
+    option = formats.options_of(reader).get("unlisted")
+    has_cells = any(note.startswith("empty cells") for note in dataset.notes)
+    has_negatives = bool((dataset.labels.csr.data < 0).any())
+    return option is not None and option.default == "unknown" and not has_cells and not has_negatives
+
+
+def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Dataset":
+    """The data set that is named, or else the one that the run was trained on, with nothing hidden."""
+    from trilabel.training.run_folder import RunFolder
+
+    source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
+    if not source:
+        raise UsageError("this run was started from Python and does not know its data; name the data")
+    if not data and options:
+        raise UsageError(f"{', '.join(options)}: name the data that these are for, too")
+    return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+
+
+def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSplit":
+    """The data set of a run, split for training, with those training labels hidden that the run hides."""
+    from trilabel.training.splits import split_for_training
+
+    options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
+    split = split_for_training(read_data(source["data"], options), config)
+    return split.hide(source["hide"], source["hide_seed"]) if "hide" in source else split
+
+
+def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How data is named and read, with the paths in it made absolute; words that happen to be files are left alone."""
+    from trilabel.data import formats
+
+    data = source["data"]
+    if _are_scenes(data):
+        return dict(source)
+    files = {name for name, what in _splits(source).items() if isinstance(what, str)}
+    found = {**source, "data": absolute_path(data)}
+    if "images" in source:
+        found["images"] = absolute_path(source["images"])
+    if "splits" in source:
+        found["splits"] = [_with_absolute_value("--splits", text, files) for text in source["splits"]]
+    if source.get("read"):
+        _, reader = _format_and_reader(data, source)
+        paths = {name for name, kind in formats.options_of(reader).items() if Path in get_args(kind.annotation)}
+        found["read"] = [_with_absolute_value("--read", text, paths) for text in source["read"]]
+    return found
+
+
+def _are_scenes(data: str) -> bool:
+    return data == SCENES and not Path(data).exists()
+
+
+def _format_and_reader(data: str, options: Mapping[str, Any]) -> tuple[str, Callable[..., "Dataset"]]:
+    from trilabel.data import formats
+
+    if not Path(data).exists():
+        raise TrilabelError(f"{data}: no such file or folder")
+    format = formats.format_of(Path(data), options.get("format"))
+    return format, formats.FORMATS[format].read
+
+
+def _splits(options: Mapping[str, Any]) -> dict[str, int | float | str]:
+    """For each split a number of images, a share of them, or the name of a file."""
+    texts = split_pairs("--splits", options.get("splits", ()))
+    return {name: read_as(int | float | str, text, f"--splits {name}") for name, text in texts.items()}
+
+
+def _with_absolute_value(option: str, text: str, paths: Container[str]) -> str:
+    name, value = split_pair(option, text)
+    return f"{name}={absolute_path(value)}" if name in paths else text

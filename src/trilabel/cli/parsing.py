@@ -1,0 +1,98 @@
+"""From arguments to a command. tyro reads the flags off the fields of a command's dataclass.
+
+A command that trains holds a Config. Its fields become flags, too (`--epochs`, not `--config.epochs`), and their
+defaults are those of the recipe or run that the arguments name.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import tyro
+from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
+
+from trilabel.cli.arguments import UsageError
+from trilabel.config import Config
+from trilabel.errors import TrilabelError
+from trilabel.recipes import resolve
+
+
+class Command(Protocol):
+    """The arguments of a command; calling it runs the command."""
+
+    def __call__(self) -> None: ...
+
+
+def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Command:
+    """The command with its arguments; tyro prints help, or what is wrong, and exits."""
+    names = {f.name for f in fields(kind)}
+    base = _starting_config(arguments) if "config" in names else Config()
+    registry = _flags(base, getattr(kind, "HIDDEN_SETTINGS", ()))
+    command: Any = tyro.cli(kind, args=list(arguments), prog=f"trilabel {name}", registry=registry)
+    found: Command = replace(command, written=_written_options(arguments)) if "written" in names else command
+    return found
+
+
+def _starting_config(arguments: Sequence[str]) -> Config:
+    """The settings that count where the arguments give none: those of the resumed run, or of the recipe."""
+    if resumed := _value_of("--resume", arguments):
+        from trilabel.training.run_folder import RunFolder
+
+        return RunFolder(Path(resumed)).read().config
+    return resolve(_value_of("--recipe", arguments) or "small")
+
+
+def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:
+    """How tyro sees our dataclasses: help without line breaks, and a Config with the defaults of `base`.
+
+    The hidden fields of a Config have no flag and stay as they are in `base`.
+    """
+    registry = ConstructorRegistry()
+    inside = set[Any]()
+
+    @registry.struct_rule
+    def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if not is_dataclass(info.type) or info.type in inside:
+            return None  # tyro's own rule is asked
+        is_config = info.type is Config
+        inside.add(info.type)
+        spec = ConstructorRegistry.get_struct_spec(replace(info, default=base) if is_config else info)
+        inside.remove(info.type)
+        if not isinstance(spec, StructConstructorSpec):
+            return None
+        shown = (f for f in spec.fields if not (is_config and f.name in hidden))
+        build = partial(_changed, base) if is_config else spec.instantiate
+        return StructConstructorSpec(build, tuple(replace(f, helptext=_one_line(f)) for f in shown))
+
+    return registry
+
+
+def _changed(base: Config, **given: Any) -> Config:
+    try:
+        return replace(base, **given)
+    except TrilabelError as error:
+        raise UsageError(str(error)) from None  # of a ValueError tyro would make a box of several lines
+
+
+def _one_line(field: StructFieldSpec) -> Callable[[], str]:
+    """The help of a field without the line breaks of the source, which tyro would keep."""
+    text = field.helptext
+    return lambda: " ".join(((text() if callable(text) else text) or "").split())
+
+
+def _written_options(arguments: Sequence[str]) -> frozenset[str]:
+    """The names of the options that are written, as fields are called: --no-flip is flip."""
+    flags = (argument[2:].partition("=")[0] for argument in arguments if argument.startswith("--"))
+    return frozenset(name.removeprefix("no-").replace("-", "_") for name in flags)
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option that must be known before parsing, because others take their defaults from it."""
+    for position, argument in enumerate(arguments):
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+        if argument == option and position + 1 < len(arguments):
+            return arguments[position + 1]
+    return None

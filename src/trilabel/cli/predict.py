@@ -1,0 +1,70 @@
+"""`trilabel predict`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+import trilabel as tl
+from trilabel.cli.arguments import Broken, RunPath, UsageError
+from trilabel.cli.render import print_json
+from trilabel.errors import TrilabelError
+from trilabel.log import log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Predicts the classes of images, to a table (.csv) or records (.json).
+
+    Example: trilabel predict runs/first photos --out predictions.csv
+    """
+
+    run: RunPath
+    """The run folder."""
+    images: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="IMAGES …")]
+    """A folder (searched with its sub-folders), or image files."""
+    out: Path | None = None
+    """The file to write: .csv or .json; none: a line per image on standard output."""
+    threshold: float = 0.5
+    """Probability from which a class is listed as present."""
+    broken: Broken = "stop"
+    """A missing or broken image stops the command, or is left out and counted."""
+    batch_size: int = 64
+    """Images that are scored at once."""
+    workers: int | None = None
+    """Processes that decode images; none: one per core, 16 at most."""
+    device: str = "auto"
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    overwrite: bool = False
+    """Replace the file if it exists."""
+    json: bool = False
+    """Print the records as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.data.image_paths import find_images
+
+        self._check()
+        model = tl.load(self.run, self.device)
+        files = [file for given in self.images for file in find_images(given)]
+        found = model.predict(files, self.batch_size, self.workers, self.broken)
+        if found.left_out:
+            log.warning(f"{len(found.left_out)} images left out; the first: {found.left_out[0]}")
+        if self.out is not None:
+            found.to_csv(self.out) if self.out.suffix == ".csv" else found.to_json(self.out, self.threshold)
+        if self.json:
+            return print_json(found.to_records(self.threshold))
+        if self.out is not None:
+            return print(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
+        for record in found.to_records(self.threshold):
+            classes = "  ".join(f"{name} {record['scores'][name]:.2f}" for name in record["present"])
+            print(f"{record['image']}\t{classes or '(none)'}")
+        return None
+
+    def _check(self) -> None:
+        if not self.images:
+            raise UsageError("name a folder of images, or image files")
+        if self.out is not None and self.out.suffix not in (".csv", ".json"):
+            raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
+        if self.out is not None and self.out.exists() and not self.overwrite:
+            raise TrilabelError(f"{self.out}: this file exists; choose another, or pass --overwrite")

@@ -1,0 +1,70 @@
+"""`trilabel report`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trilabel.cli.arguments import RunPath, UsageError
+from trilabel.cli.render import percent, print_json, print_table
+from trilabel.errors import TrilabelError
+
+if TYPE_CHECKING:
+    from trilabel.training.record import EpochRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Shows how a run went, epoch by epoch: scores, and what was done to unknown labels; also as a picture.
+
+    Example: trilabel report runs/first
+    """
+
+    run: RunPath
+    """The run folder; the run may still be training."""
+    out: Path | None = None
+    """The picture (.png, .svg or .pdf); none: report.png in the run folder."""
+    json: bool = False
+    """Print what was recorded as JSON."""
+
+    def __call__(self) -> None:
+        from trilabel.report import plots, probabilities, training
+        from trilabel.training.run_folder import RunFolder
+
+        folder = RunFolder(self.run)
+        folder.read()  # refuses what is not a run folder
+        history = folder.read_history()
+        if not history:
+            raise TrilabelError(f"{self.run}: no epoch of this run is done yet")
+        out = self.out or self.run / "report.png"
+        if out.suffix not in (".png", ".svg", ".pdf"):
+            raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
+        plots.save(training.picture(history), out)
+        best = folder.best_record() if folder.best.is_file() else history[-1]
+        pictures = {"picture": str(out)}
+        if probabilities.has_some(best):
+            stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
+            pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
+            plots.save(probabilities.histograms(best), pictures["probabilities"])
+        if self.json:
+            return print_json({**pictures, "epochs": [record.to_json() for record in history]})
+        _print_history(history)
+        for name, path in pictures.items():
+            print(f"{name}: {path}")
+        return None
+
+
+def _print_history(history: "Sequence[EpochRecord]") -> None:
+    from trilabel.report import training
+
+    print_table(*training.table(history))
+    header, rows = training.relabellings(history)
+    if rows:
+        print()
+        print_table(header, rows)
+        print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
+    if any(record.val_unknown_as_absent for record in history):
+        print("validation has no known negatives: its scores are with unknown counted as absent")
+    if kinds := history[-1].highest_loss_in_first_epoch:
+        words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
+        print(f"highest loss in the first epoch: {words}")

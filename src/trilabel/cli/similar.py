@@ -1,0 +1,96 @@
+"""`trilabel similar`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trilabel as tl
+from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, check_output_folder, require_positive
+from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
+from trilabel.cli.render import print_json
+from trilabel.errors import TrilabelError
+from trilabel.log import log
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trilabel.data import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similar:
+    """Shows which images are similar to a model, and where it learned that, which labels go together.
+
+    Example: trilabel similar runs/first labels.csv --images photos --out similar
+    """
+
+    run: RunPath
+    """The run folder."""
+    data: OptionalDataPath = ""
+    """The data set of the images; none: what the run was trained on."""
+    split: str = "test"
+    """The split whose images are compared with each other."""
+    out: Path
+    """Folder for images.csv and images.png, and labels.csv and labels.png where labels were learned to go together."""
+    neighbors: int = 5
+    """Similar images of an image, at most."""
+    limit: int = 12
+    """Images in the picture: the first ones. The table has all."""
+    broken: Broken = "stop"
+    """A missing or broken image stops the command, or is left out and counted."""
+    device: str = "auto"
+    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    overwrite: bool = False
+    """Write into the folder even if it is not empty."""
+    json: bool = False
+    """Print what was found as JSON."""
+    reading: Reading = field(default_factory=DataOptions)
+
+    def __call__(self) -> None:
+        from trilabel.data.side_tables import label_graph
+        from trilabel.methods.imcl import similar_images
+        from trilabel.report import plots, similarity
+        from trilabel.training.run_folder import RunFolder
+
+        require_positive(neighbors=self.neighbors, limit=self.limit)
+        check_output_folder(self.out, self.overwrite)
+        dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
+        model, learned = tl.load(self.run, self.device), RunFolder(self.run).label_graph
+        features, logits, rows = self._score(model, dataset)
+        classes = model.classes
+        graph = label_graph.from_file(learned, classes) if learned.is_file() else label_graph.identity(len(classes))
+        found = list(similarity.pairs(similar_images(features, logits.sigmoid(), graph, self.neighbors)))
+        ids = [dataset.ids[row] for row in rows]
+        named = [(ids[image], ids[other], by_labels, by_features) for image, other, by_labels, by_features in found]
+        files = [self.out / "images.csv", self.out / "images.png"]
+        similarity.write_pairs(named, files[0])
+        plots.save(similarity.image_neighbors(similarity.first_rows(found, dataset, rows, self.limit)), files[1])
+        if learned.is_file():
+            files += [self.out / "labels.csv", self.out / "labels.png"]
+            label_graph.write(graph, classes, files[2])
+            plots.save(similarity.label_matrix(label_graph.edges(graph, classes), classes), files[3])
+        if self.json:
+            pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
+            return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
+        print(f"{len(ids):,} images, {len(found):,} pairs of similar ones")
+        return print("\n".join(map(str, files)))
+
+    def _score(self, model: "tl.Model", dataset: "Dataset") -> "tuple[Tensor, Tensor, list[int]]":
+        """(features, logits, rows) of the images to compare."""
+        import torch
+
+        from trilabel.report import similarity
+
+        rows = dataset.rows_of(self.split)
+        if len(rows) > similarity.MOST_IMAGES:
+            log.info(f"the first {similarity.MOST_IMAGES:,} of {len(rows):,} images are compared with each other")
+        features: list[torch.Tensor] = []
+        logits, rows = model.score_rows(
+            dataset,
+            rows[: similarity.MOST_IMAGES],
+            broken=self.broken,
+            on_batch=lambda _, output: features.append(output.features.float().cpu()),
+        )
+        if not features:
+            raise TrilabelError(f"split {self.split!r} has no images to compare")
+        return torch.cat(features), logits, rows.tolist()

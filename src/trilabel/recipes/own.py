@@ -1,0 +1,38 @@
+"""Recipes of our own: a small network for a first try, and fine-tuning on photographs."""
+
+from trilabel.config import Config
+from trilabel.recipes._named import Recipe
+
+
+def small() -> Config:
+    """A tiny network on 64-pixel images: minutes on a CPU, no weights needed."""
+    return Config(
+        epochs=12,
+        batch_size=32,
+        lr=4e-3,
+        optimizer="adamw",
+        weight_decay=1e-3,
+        lr_schedule="one-cycle",
+        channels_last=True,
+        erase=0.0,  # things of a few pixels would be erased whole
+    )
+
+
+def fine_tune() -> Config:
+    """Photographs: a pretrained ResNet-50 at 448 pixels. Give it weights: --weights FILE, or hub to download."""
+    return Config(
+        backbone="resnet50",
+        image_size=448,
+        batch_size=16,
+        epochs=10,
+        optimizer="adam",
+        lr=2e-5,
+        head_lr_scale=10,
+        lr_schedule="cosine",
+        ema=0.999,
+        precision="bf16",
+        channels_last=True,
+    )
+
+
+RECIPES: dict[str, Recipe] = {"small": small, "fine-tune": fine_tune}

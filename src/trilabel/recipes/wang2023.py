@@ -1,0 +1,63 @@
+"""Wang et al. 2023, Saliency Regularization for Self-Training with Partial Annotations."""
+
+from dataclasses import replace
+from typing import Any
+
+from trilabel.config import Config
+from trilabel.recipes._named import BASELINE, Recipe, Recipes, named
+
+# ResNet-101, SGD with momentum 0.9 and weight decay 0.0001, 32 images a step (section 4.1). Rate, epochs and crops are
+# in its supplement, which we do not have: 0.01 with a cosine over 20 epochs and crops of at least half are our choice.
+_BASE = Config(
+    method="known-only",
+    settings={"normalize": "batch"},
+    backbone="resnet101",
+    image_size=448,
+    crop=0.5,
+    batch_size=32,
+    epochs=20,
+    optimizer="sgd",
+    lr=0.01,
+    weight_decay=1e-4,
+    lr_schedule="cosine",
+    precision="bf16",
+    channels_last=True,
+)
+_BATCH = {"normalize": "batch"}
+_GRIDS = {"saliency": "head.alpha 0.1 … 0.5, head.k 1 … 5", "self-training": "threshold 0.5 … 0.9"}
+_PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "": ("table 2", "saliency and consistency, the full method", {"method": "self-training", "head": "saliency",
+                                                                "settings": {"threshold": 0.6}}),
+    "-s-bce": ("table 2", "S-BCE, ÷ images × classes", {"settings": {"normalize": "all"}}),
+    "-bn-bce": ("table 2", "BN-BCE, the mean of a batch's known labels", {}),
+    "-pl": ("table 2", "BN-BCE and pseudo-labels on the same view",
+            {"method": "self-training", "settings": {**_BATCH, "pseudo": "same-view"}}),
+    "-cr": ("table 2", "BN-BCE and consistency, no saliency", {"method": "self-training", "settings": _BATCH}),
+    "-sr": ("table 2", "BN-BCE and saliency", {"head": "saliency"}),
+    "-sr-cr-plain": ("table 2", "BN-BCE, saliency, and consistency without saliency",
+                     {"method": "self-training", "head": "saliency",
+                      "settings": {**_BATCH, "labeled_by": "gap", "learned_by": "gap"}}),
+    "-cr-saliency-labels": ("table 2", "BN-BCE and consistency, saliency in the pseudo-labels only",
+                            {"method": "self-training", "settings": {**_BATCH, "labeled_by": "saliency"}}),
+    "-gcn-ml": ("table 1", "GCN-ML, a baseline; word vectors by --set head.vectors=FILE", {"head": "gcn"}),
+    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {}}),
+    "-csl": ("table 1", "CSL, a baseline", {"method": "selective", "settings": {}}),
+    "-focal": ("figure 5", "focal loss, a baseline", {"method": "focal", "settings": {"unknown": "ignore"}}),
+}  # fmt: skip
+
+
+def _recipes() -> Recipes:
+    for name, (place, what, parts) in _PARTS.items():
+        config = replace(_BASE, **parts)
+        yield f"wang2023{name}", named(f"Wang 2023, {place}: {what}. {_grid(config)}", config)
+    full = replace(_BASE, **_PARTS[""][2], image_size=224)
+    about = f"Wang 2023, table 4 (Open Images V3): the full method, at 224 pixels. {_grid(full)}"
+    yield "wang2023-openimages", named(about, full)
+
+
+def _grid(config: Config) -> str:
+    grids = [_GRIDS[part] for part in (config.head, config.method) if part in _GRIDS]
+    return f"Give ImageNet --weights. Grid: {', '.join(grids)}." if grids else BASELINE
+
+
+RECIPES: dict[str, Recipe] = dict(_recipes())

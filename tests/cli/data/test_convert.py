@@ -1,0 +1,69 @@
+"""`trilabel data convert`: there and back, what a format cannot hold, and nothing left behind after a failure."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Capture, call, complaint, result
+from tests.support.stopped import stopped_command
+from trilabel.data import read
+
+
+def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
+    one = photos / "one.csv"
+    for out, more in (("one.trilabel", []), ("long.tsv", ["--layout", "long"]), ("one.json", ["--to", "coco"])):
+        told = result(capsys, "data", "convert", one, "--out", photos / out, *more)
+        assert told == {"out": str(photos / out), "images": 2, "classes": 2, "known": 4, "warnings": []}
+        after = read(photos / out)
+        assert after.labels.to_signed().tolist() == [[1, -1], [-1, 1]] and list(after.splits) == ["train"]
+        assert [Path(path).resolve() for path in after.paths] == [photos / "photos/a.png", photos / "photos/b.png"]
+    assert "this file exists" in complaint(capsys, "data", "convert", one, "--out", photos / "one.trilabel")
+    assert call("data", "convert", one, "--out", photos / "one.trilabel", "--overwrite") == 0
+    assert capsys.readouterr().out == f"{photos / 'one.trilabel'}: 2 images × 2 classes, 4 labels known (100.00%)\n"
+    assert "which format?" in complaint(capsys, "data", "convert", one, "--out", photos / "x.json")
+    assert "no format to write named 'voc'" in complaint(
+        capsys, "data", "convert", one, "--out", photos / "x", "--to", "voc"
+    )
+
+
+def test_what_a_format_cannot_hold_is_counted(photos: Path, capsys: Capture) -> None:
+    assert call("data", "convert", photos / "one.csv", "--to", "fiftyone", "--out", photos / "fo") == 0
+    assert f"warning: {photos / 'fo'}: 2 absent labels" in capsys.readouterr().err
+    assert "this folder exists" in complaint(
+        capsys, "data", "convert", photos / "one.csv", "--to", "fiftyone", "--out", photos / "fo"
+    )
+
+
+def test_a_failed_conversion_leaves_nothing(photos: Path, capsys: Capture) -> None:
+    (photos / "one.csv").write_text("image,cat\na.png,1\nb.png,maybe\n")
+    before = sorted(photos.iterdir())
+    for out in ("x.trilabel", "x.csv", "sub/x.trilabel"):
+        assert "one.csv, row 3: value 'maybe'" in complaint(
+            capsys, "data", "convert", photos / "one.csv", "--out", photos / out
+        )
+    assert sorted(photos.iterdir()) == before
+
+
+def test_what_cannot_be_written_is_refused_before_reading(photos: Path, capsys: Capture) -> None:
+    (photos / "one.csv").write_text("image,cat\na.png,maybe\n")  # reading would say so
+    (photos / "folder").mkdir()
+    for arguments, message in (
+        (["--out", photos / "x.json"], "which format?"),
+        (["--out", photos / "x.trilabel.gz"], "which format?"),
+        (["--out", photos / "x", "--to", "nope"], "no format to write named 'nope'"),
+        (["--out", photos / "x.trilabel", "--layout", "long"], "no option 'layout'"),
+        (
+            ["--out", photos / "folder", "--to", "native", "--overwrite"],
+            "folder: this is a folder; name a file to write",
+        ),
+    ):
+        assert message in complaint(capsys, "data", "convert", photos / "one.csv", *arguments)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_ended_while_writing_leaves_nothing(photos: Path, number: signal.Signals) -> None:
+    out = photos / "out"
+    command = ["data", "convert", photos / "one.csv", "--layout", "long", "--out", out / "long.csv"]
+    stopped = stopped_command(command, number, "long.csv", before=True)
+    assert stopped.returncode == 128 + number and out.is_dir() and not list(out.iterdir())

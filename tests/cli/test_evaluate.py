@@ -1,0 +1,77 @@
+"""`trilabel evaluate`: scores, the pointing game, and scores that mean nothing."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tests.support.command_line import QUICK, Capture, call, complaint, result
+
+
+def test_scores_on_own_data_and_on_named_data(project: Path, run: Path, capsys: Capture) -> None:
+    scored = result(capsys, "evaluate", run, "--split", "test")
+    assert scored["images"] == 48
+    assert scored["known_share"] == 1
+    assert 0 < scored["mAP"] <= 1
+    data = (project / "labels.csv", "--images", project / "photos")
+    assert result(capsys, "evaluate", run, *data, "--split", "test") == scored
+    assert call("evaluate", run, "--per-class") == 0
+    printed = capsys.readouterr().out
+    assert "test: 48 images, 100.0% of labels known" in printed and f"{100 * scored['mAP']:.1f}" in printed
+    assert f"{100 * scored['per_class_ap'][0]:.1f}" in printed.split("AP %\n")[1].splitlines()[0]
+
+
+def test_where_the_model_looks(run: Path, capsys: Capture) -> None:
+    found = result(capsys, "evaluate", run, "scenes", "--pointing")
+    assert 0 < found["pointing_game"] < 1 and found["pointing_game_pairs"] > 2000
+    assert call("evaluate", run, "scenes", "--pointing", "--per-class") == 0
+    printed = capsys.readouterr().out
+    assert f"pointing game: {100 * found['pointing_game']:.1f} % of {found['pointing_game_pairs']:,} present" in printed
+    assert f"{100 * found['per_class_pointing_game']['flower']:.1f}" in printed.split("flower")[1].split("\n")[0]
+    assert "split 'test' has no boxes" in complaint(capsys, "evaluate", run, "--pointing")
+
+
+def test_classes_that_the_model_does_not_have(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    table = pd.read_csv(project / "labels.csv", dtype=str).assign(dragon="0")
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    data = (tmp_path / "labels.csv", "--images", project / "photos", "--split", "test")
+    line = complaint(capsys, "evaluate", run, *data)
+    assert "'dragon'" in line and "--common-classes" in line
+    assert call("evaluate", run, *data, "--common-classes") == 0
+
+
+def test_a_class_without_negatives_is_not_believed(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    """As after a merge with a set of tags: its average precision would be perfect."""
+    table = pd.read_csv(project / "labels.csv", dtype=str)
+    cls = table.columns[1]
+    table[cls] = table[cls].where(table[cls] == "1")
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    images = ["--images", project / "photos"]
+    assert call("train", tmp_path / "labels.csv", *images, "--out", tmp_path / "run", *QUICK) == 0
+    assert "1 of" in (told := capsys.readouterr().err) and "such as assume-negative" in told
+    assert call("evaluate", tmp_path / "run", "--split", "test") == 0
+    assert f"warning: {cls!r}: no negative of them is known in split 'test'" in capsys.readouterr().err
+
+
+def test_without_any_negative_only_recall_counts(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    table = pd.read_csv(project / "labels.csv", dtype=str)
+    classes = table.columns[1:-1]
+    table[classes] = table[classes].where(table[classes] == "1")
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert call("evaluate", run, tmp_path / "labels.csv", "--images", project / "photos") == 0
+    told = capsys.readouterr().err
+    assert "warning: no label of split 'test' is known to be absent" in told and "no negative of them" not in told
+
+
+def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert "not a run folder" in complaint(capsys, "evaluate", tmp_path, "scenes")
+    assert "no split named 'tset'" in complaint(capsys, "evaluate", run, "--split", "tset")
+    assert "name the data" in complaint(capsys, "evaluate", run, "--values", "signed", code=2)
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for file in run.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    whole = (copy / "best.safetensors").read_bytes()
+    (copy / "best.safetensors").write_bytes(whole[:1000])
+    assert "best.safetensors" in complaint(capsys, "evaluate", copy, "scenes")
+    (copy / "config.json").write_text("{")
+    assert "config.json" in complaint(capsys, "evaluate", copy)

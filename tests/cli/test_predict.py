@@ -1,0 +1,51 @@
+"""`trilabel predict`: tables, records, lines, and broken images."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.support.command_line import Capture, call, complaint, result
+
+
+def test_a_table_of_all_images(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    records = result(capsys, "predict", run, project / "photos", "--out", tmp_path / "all.csv")
+    table = pd.read_csv(tmp_path / "all.csv")
+    assert len(table) == len(records) == 192
+    assert list(table.columns[1:]) == list(records[0]["scores"])
+    assert table.iloc[0, 1:].tolist() == pytest.approx(list(records[0]["scores"].values()), abs=1e-5)
+
+
+def test_files_print_a_line_each(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    files = sorted((project / "photos").iterdir())[:3]
+    capsys.readouterr()
+    assert call("predict", run, *files, "--threshold", "0") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == [str(file) for file in files]
+    assert call("predict", run, *files, "--threshold", "1.1") == 0
+    assert capsys.readouterr().out.splitlines() == [f"{file}\t(none)" for file in files]
+    out = tmp_path / "some.json"
+    for overwrite in ([], ["--overwrite"]):
+        assert call("predict", run, *files, "--out", out, *overwrite) == 0
+        assert capsys.readouterr().out == f"{out}: 3 images × 14 classes\n"
+    assert len(json.loads(out.read_text())) == 3
+    assert "this file exists" in complaint(capsys, "predict", run, *files, "--out", out)
+
+
+def test_wrong_usage(run: Path, capsys: Capture) -> None:
+    assert ".csv or .json" in complaint(capsys, "predict", run, "x.jpg", "--out", "x.xls", code=2)
+    assert "name a folder of images" in complaint(capsys, "predict", run, code=2)
+
+
+def test_broken_images_stop_or_are_left_out(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    files = sorted((project / "photos").iterdir())[:4]
+    for file in files:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    whole = (tmp_path / files[1].name).read_bytes()
+    (tmp_path / files[1].name).write_bytes(whole[: len(whole) // 2])
+    line = complaint(capsys, "predict", run, tmp_path)
+    assert files[1].name in line
+    assert "broken image" in line
+    records = result(capsys, "predict", run, tmp_path, "--broken", "skip")
+    assert [Path(record["image"]).name for record in records] == [file.name for file in files if file != files[1]]

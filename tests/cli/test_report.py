@@ -1,0 +1,37 @@
+"""`trilabel report`: what it prints, draws and refuses."""
+
+import json
+from pathlib import Path
+
+from PIL import Image
+
+from tests.support.command_line import Capture, call, complaint, result
+
+
+def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "run"
+    train = ["train", "scenes", "--hide", "single-positive", "--method", "large-loss", "--set", "delta=2"]
+    assert call(*train, "--epochs", "2", "--image-size", "16", "--out", run) == 0
+    capsys.readouterr()
+    assert call("report", run) == 0
+    printed = capsys.readouterr().out
+    assert "left out rightly %" in printed and "highest loss in the first epoch: known positives" in printed
+    assert f"picture: {run / 'report.png'}" in printed and f"probabilities: {run / 'probabilities.png'}" in printed
+    for name in ("report.png", "probabilities.png"):
+        with Image.open(run / name) as picture:
+            assert picture.size[0] > 1000
+    found = result(capsys, "report", run, "--out", tmp_path / "p.svg")
+    assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
+    assert found["probabilities"] == str(tmp_path / "p-probabilities.svg")
+    assert (tmp_path / "p-probabilities.svg").is_file()
+    assert sum(found["epochs"][0]["probabilities"]["known_positives"]) > 1000
+    assert found["epochs"][1]["unknown"]["left_out"] > 0
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    assert found["epochs"] == [json.loads(line) for line in lines]
+
+
+def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert "not a run folder" in complaint(capsys, "report", tmp_path)
+    assert "must end in .png, .svg or .pdf" in complaint(capsys, "report", run, "--out", "p.gif", code=2)
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    assert "no epoch of this run is done yet" in complaint(capsys, "report", tmp_path)

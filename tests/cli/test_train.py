@@ -1,0 +1,142 @@
+"""`trilabel train`: new runs, settings, resuming, and data that cannot be trained on."""
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command_line import QUICK, Capture, call, complaint, result
+from tests.support.stopped import stopped_command
+
+
+def config_of(run: Path) -> dict[str, object]:
+    config: dict[str, object] = json.loads((run / "config.json").read_text())["config"]
+    return config
+
+
+# ---- settings
+
+
+def test_hidden_labels_and_method_settings(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "run"
+    trained = result(
+        capsys, "train", "scenes", "--hide", "keep-share=0.1", "--method", "known-only", "--set", "normalize=share",
+        "gamma=2", "--out", out, "--epochs", "1", "--image-size", "16",
+    )  # fmt: skip
+    about = json.loads((out / "config.json").read_text())
+    assert about["source"] == {"data": "scenes", "hide": "keep-share=0.1", "hide_seed": None}
+    assert about["config"]["settings"] == {"normalize": "share", "gamma": "2"}
+    assert trained["best"]["val"]["known_share"] == 1  # only training labels were hidden
+    labels = np.load(out / "labels.npz")
+    assert len(labels["values"]) == pytest.approx(0.1 * 2000 * 14, rel=0.1)
+
+
+def test_another_method_does_not_take_over_the_settings_of_the_recipe(
+    project: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    data = (project / "labels.csv", "--images", project / "photos", "--backbone", "tiny", *QUICK)
+    for method, settings in (("large-loss", {"mode": "correct"}), ("assume-negative", {})):
+        result(capsys, "train", *data, "--recipe", "kim2022-ll-ct", "--method", method, "--out", tmp_path / method)
+        assert config_of(tmp_path / method)["settings"] == settings
+
+
+def test_settings_of_other_components(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    data = (project / "labels.csv", "--images", project / "photos", *QUICK)
+    out = tmp_path / "run"
+    assert call("train", *data, "--head", "weldon", "--set", "head.top=0.5", "--out", out) == 0
+    assert config_of(out)["head_settings"] == {"top": "0.5"}
+    printed = capsys.readouterr().out
+    assert "best epoch: " in printed and "mAP %" in printed and f"run folder: {out}" in printed
+    for wrong in ("method.gamma=1", "heads.top=1", "a.b.c=1"):
+        assert "begin with head., graph. or relabel." in complaint(capsys, "train", *data, "--set", wrong, code=2)
+    assert "NAME=VALUE" in complaint(capsys, "train", "scenes", "--set", "gamma", code=2)
+
+
+def test_without_validation_the_last_epoch_is_kept(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    data = (project / "labels.csv", "--images", project / "photos", *QUICK)
+    assert call("train", *data, "--val", "none", "--out", tmp_path / "run") == 0
+    assert "2 epochs done; no validation, so the last one is kept" in capsys.readouterr().out
+
+
+# ---- resuming
+
+
+def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    stopped = stopped_command([*arguments, "--epochs", "200"], signal.SIGINT, "last.safetensors")
+    assert stopped.returncode == 130
+    assert f"--resume {out}" in stopped.stderr
+    done = len((out / "metrics.jsonl").read_text().splitlines())
+    config = json.loads((out / "config.json").read_text())
+    config["config"]["epochs"] = done + 2
+    (out / "config.json").write_text(json.dumps(config))
+    assert call("train", "--resume", out) == 0
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == done + 2
+
+
+def test_a_run_can_be_resumed_and_scored_from_anywhere(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(project)
+    assert call("train", "labels.csv", "--images", "photos", "--out", tmp_path / "run", *QUICK) == 0
+    monkeypatch.chdir(tmp_path)
+    assert call("evaluate", "run", "--split", "test") == 0
+    longer = result(capsys, "train", "--resume", "run", "--epochs", "3")
+    assert longer["epochs"] == 3
+    assert "name the data" in complaint(capsys, "evaluate", "run", "--values", "signed", code=2)
+
+
+def test_a_resumed_run_keeps_its_settings(run: Path, capsys: Capture) -> None:
+    for option, value in (("--lr", 1), ("--out", "x"), ("--recipe", "fine-tune"), ("--set", "a=1"), ("--year", 2007)):
+        line = complaint(capsys, "train", "--resume", run, option, value, code=2)
+        assert f"trilabel: {option}: a resumed run keeps its settings; with --resume only these may be given: " in line
+        assert "--epochs" in line
+    assert "either data" in complaint(capsys, "train", "--resume", run, "scenes", code=2)
+    assert "either data" in complaint(capsys, "train", code=2)
+
+
+def test_a_run_started_from_python_is_resumed_there(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    about = json.loads((run / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**about, "source": {}}))
+    assert "this run was started from Python" in complaint(capsys, "train", "--resume", tmp_path)
+
+
+# ---- bad input
+
+
+def test_bad_input_is_answered_in_one_line(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    good = (project / "labels.csv").read_text()
+    header, first, rest = good.split("\n", 2)
+    photos = ["--images", project / "photos"]
+
+    def table(text: str) -> Path:
+        (tmp_path / "bad.csv").write_text(text)
+        return tmp_path / "bad.csv"
+
+    cells, classes = first.split(","), header.split(",")
+    line = complaint(capsys, "train", table("\n".join([header, ",".join([cells[0], "2", *cells[2:]]), rest])), *photos)
+    assert "bad.csv" in line and "'2'" in line and cells[0] in line
+    twice = ",".join([classes[0], classes[1], classes[1], *classes[3:]])
+    assert repr(classes[1]) in complaint(capsys, "train", table("\n".join([twice, first, rest])), *photos)
+    missing = table(good.replace(cells[0], "nowhere.png", 1))
+    line = complaint(capsys, "train", missing, *photos, "--out", tmp_path / "r", *QUICK)
+    assert "nowhere.png" in line and "--broken skip" in line
+    assert "exists" in complaint(capsys, "train", project / "labels.csv", *photos, "--out", run, *QUICK)
+    scenes = ("train", "scenes", "--out", tmp_path / "r")
+    assert "no recipe named" in complaint(capsys, *scenes, "--recipe", "bigg")
+    assert "no method named" in complaint(capsys, *scenes, "--method", "x")
+    assert "no setting 'x'" in complaint(capsys, *scenes, "--method", "known-only", "--set", "x=1")
+    assert "keep-share" in complaint(capsys, *scenes, "--hide", "keep")
+    assert "no such file" in complaint(capsys, "train", tmp_path / "nothing.csv", "--read", "unlisted=absent")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_run_trains_around_a_broken_image(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    table = (project / "labels.csv").read_text().replace("split\n", "split\ngone.png" + "," * 14 + ",train\n", 1)
+    (tmp_path / "labels.csv").write_text(table)
+    arguments = ["train", tmp_path / "labels.csv", "--images", project / "photos", "--out", tmp_path / "run", *QUICK]
+    assert call(*arguments, "--broken", "skip") == 0
+    assert "1 of 97 images left out" in capsys.readouterr().err
