@@ -96,6 +96,4 @@ def test_it_finds_what_nobody_reports(seed):
     }
     assert right["visual"] > 0.98 and right["plain"] < 0.95 and right["reported"] < right["visual"]
     known = labels.to_signed() > 0
-    assert (
-        share_ranked_right(reported(features).detach().numpy(), known, hidden) > 0.7
-    )  # and knows what is reported
+    assert share_ranked_right(reported(features).detach().numpy(), known, hidden) > 0.7  # and knows what is reported
