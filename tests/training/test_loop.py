@@ -198,7 +198,7 @@ def test_compiled_model_trains_and_loads(small_scenes: Dataset, quick: Config, t
 class Remembering(Method):
     """A method with a parameter, a buffer and two views, to see that the loop looks after them."""
 
-    summary, suits, views = "test", "test", 2
+    description, suits, views = "test", "test", 2
 
     def __init__(self, settings: Any, labels: Labels, *more: Any) -> None:
         super().__init__(settings, labels, *more)

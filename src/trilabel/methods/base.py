@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from trilabel.data.side_tables.label_graph import LabelGraph
 from trilabel.labels import Labels
+from trilabel.settings import NoSettings
 
 S = TypeVar("S")
 
@@ -37,7 +38,8 @@ class Method(nn.Module, Generic[S]):
     method says otherwise.
     """
 
-    Settings: type[S]  # a frozen dataclass whose fields all have defaults
+    # A frozen dataclass whose fields all have defaults; a Method[NoSettings] need not name it.
+    Settings: type[S] = NoSettings  # type: ignore[assignment]
     description: ClassVar[str]  # one line for `trilabel methods`
     suits: ClassVar[str]  # the label situations it is for
     cost: ClassVar[str] = "as plain BCE"

@@ -20,7 +20,6 @@ class LatentNoise(Method[NoSettings]):
     The paper has positives only. A known negative says more than that nobody reported the class: it is not there.
     """
 
-    Settings = NoSettings
     description = "learns separately what is there and what people report of it; with --head latent-noise"
     suits = "positives known, negatives perhaps; what goes unreported depends on the image"
     heads = ("latent-noise",)

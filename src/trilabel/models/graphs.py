@@ -27,8 +27,6 @@ def check_graph(name: str, settings: Mapping[str, Any]) -> GnnSettings | None:
 class GraphHead(Head[NoSettings]):
     """A head whose logits pass through a graph of the classes; its class maps are those of the head alone."""
 
-    Settings = NoSettings
-
     def __init__(self, head: Head[Any], graph: nn.Module) -> None:
         nn.Module.__init__(self)  # features, classes and labels are the inner head's
         self.settings = NoSettings()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trilabel.labels import Labels
+from trilabel.settings import NoSettings
 
 S = TypeVar("S")
 
@@ -17,7 +18,7 @@ S = TypeVar("S")
 class Head(nn.Module, Generic[S]):
     """A head with D features, C classes and settings of type S (a frozen dataclass whose fields all have defaults)."""
 
-    Settings: type[S]
+    Settings: type[S] = NoSettings  # type: ignore[assignment]  # a Head[NoSettings] need not name it
     description: ClassVar[str]  # one line for the command line
     settings: S
 

@@ -12,7 +12,6 @@ class GapHead(MapHead[NoSettings]):
     Pooling and a linear map commute, so the mean of a class map is the logit, and pooled features are all it needs.
     """
 
-    Settings = NoSettings
     description = "global average pooling and a linear layer"
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
