@@ -1,7 +1,8 @@
 """The cross-entropy of every label, plain or focused: what most losses reduce.
 
 These are the losses that most training steps compute, so their gradients are written by hand: half the passes over
-memory that autograd would make, 1.3 times as fast (`benchmarks/bench_losses.py`). Nothing waits for the device.
+memory that autograd would make, 1.1 to 1.4 times as fast on a CPU (288 × 5,000 labels, forward and backward). Nothing
+waits for the device.
 """
 
 from collections.abc import Callable
