@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats import FORMATS, check_options, format_of, writer_of
-from trilabel.data.formats._shared.assemble import check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats import FORMATS, format_of, writer_of
 from trilabel.data.image_paths import existing
+from trilabel.data.options import check_choice, check_options
 from trilabel.data.scenes import scenes
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 

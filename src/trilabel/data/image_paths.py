@@ -1,6 +1,7 @@
 """Where images are: finding files in folders, and paths of millions of them."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
 _SAMPLE = 50
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}

@@ -4,10 +4,10 @@ A further one is a module or package with `RULE`, `detect(path)` and `read(path,
 be written also `write(dataset, path, **options)`, and a line in FORMATS.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, getdoc, signature
+from collections.abc import Callable, Iterable
+from inspect import Parameter, getdoc
 from pathlib import Path
-from typing import Any, Protocol, get_args, get_origin
+from typing import Any, Protocol, get_args
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
@@ -27,9 +27,12 @@ from trilabel.data.formats import (
     voc,
     yolo,
 )
-from trilabel.data.formats._shared.table_file import DELIMITERS, suffix
+from trilabel.data.options import check_options, options_from_text, options_of
+from trilabel.data.tables import DELIMITERS, table_suffix
+from trilabel.data.text_files import peeking_once
 from trilabel.errors import TrilabelError, unknown_name_error
-from trilabel.settings import read_as
+
+__all__ = ["FORMATS", "Format", "describe_formats", "format_of", "options_from_text", "options_of", "writer_of"]
 
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
@@ -70,8 +73,11 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
         name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
     }
     if format is None:
-        format = "native" if path.suffix.lower() == native.SUFFIX else "csv" if suffix(path) in DELIMITERS else None
-        if format is None:
+        if path.suffix.lower() == native.SUFFIX:
+            format = "native"
+        elif table_suffix(path) in DELIMITERS:
+            format = "csv"
+        else:
             ends = ", ".join((native.SUFFIX, *DELIMITERS))
             raise TrilabelError(
                 f"{path}: which format? its name may end in {ends}, or name one of {', '.join(writers)}"
@@ -91,9 +97,10 @@ def format_of(path: Path, format: str | None) -> str:
         if format not in FORMATS:
             raise TrilabelError(f"{path}: no format called {format!r}; use one of {known}")
         return format
-    for name, reader in FORMATS.items():
-        if reader.detect(path):
-            return name
+    with peeking_once():
+        for name, reader in FORMATS.items():
+            if reader.detect(path):
+                return name
     if path.suffix.lower() in _SPREADSHEETS:
         raise TrilabelError(f"{path}: a spreadsheet is not read; save it as CSV (UTF-8)")
     if path.is_dir() and not any(path.iterdir()):
@@ -126,32 +133,3 @@ def _choice(what: Parameter) -> str:
     others = [other for other in get_args(what.annotation) if isinstance(other, str) and other != what.default]
     default = "…" if what.default == () else str(what.default)
     return "|".join([default.lower() if what.default in (None, True, False) else default, *others])
-
-
-def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a reader or writer that were given as text, as what the option takes."""
-    check_options(path, function, texts)
-    accepted, values = options_of(function), dict[str, Any](texts)
-    for name, text in texts.items():
-        default, hint = accepted[name].default, accepted[name].annotation
-        if text.lower() == "none" and default is None:
-            values[name] = None
-        elif get_origin(hint) is Sequence:
-            values[name] = text.split(",")
-        else:
-            values[name] = read_as(default, hint, text, f"{path}: option {name!r}")
-    return values
-
-
-def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Refuses options that the reader or writer does not have."""
-    accepted = options_of(function)
-    for name in options:
-        if name not in accepted:
-            raise TrilabelError(f"{path}: no option {name!r} here; use one of {', '.join(accepted) or '(none)'}")
-
-
-def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """What may be said to a reader or writer beside what to read or write."""
-    parameters = signature(function).parameters
-    return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

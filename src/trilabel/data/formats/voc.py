@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.source_files import read_lines, read_xml
+from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.data.image_paths import RootedPaths, locate
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names

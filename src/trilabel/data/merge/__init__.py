@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.duplicates import content_codes
-from trilabel.data.formats._shared.assemble import check_choice
-from trilabel.data.formats.label_studio import UPLOADED
-from trilabel.data.image_paths import RootedPaths, is_image, relative_to
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, is_image, relative_to
 from trilabel.data.inspect import similar_names
 from trilabel.data.merge.class_map import ClassMap, check_class_map, joined_of_some, renamed
 from trilabel.data.merge.labels import Conflict, merge_labels
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -107,7 +106,7 @@ def bare_name(path: str) -> str:
     """The name of an image's file without folder and ending, and without what Roboflow and Label Studio put to it."""
     name = os.path.basename(path)  # noqa: PTH119
     stem = name.rpartition(".")[0] if is_image(name) else name
-    return UPLOADED.sub("", _EXPORTED.sub("", stem), count=1)
+    return UPLOAD_PREFIX.sub("", _EXPORTED.sub("", stem), count=1)
 
 
 def _refuse_equal_names(part: str, names: Names) -> None:

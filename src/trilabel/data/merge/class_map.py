@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.table_file import read_rows, usual_delimiter
+from trilabel.data.tables import first_bytes, open_table, read_rows, usual_delimiter
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels
 
@@ -18,7 +18,12 @@ ClassMap = Mapping[str, Mapping[str, str]]  # set ("" for all) â†’ class there â
 
 def read_class_map(file: Path) -> dict[str, dict[str, str]]:
     """A table with the columns from and to, and set where a row is about one data set only; an empty `to` drops."""
-    rows = read_rows(file, usual_delimiter(file))
+    try:
+        with open_table(file) as opened:
+            start = first_bytes(opened)
+    except OSError as error:
+        raise TrilabelError(f"{file}, row 1: cannot be read as a table ({error})") from None
+    rows = read_rows(file, usual_delimiter(file, start))
     _, header = next(rows, (1, list[str]()))
     names = [cell.strip().lower() for cell in header]
     if not {"from", "to"} <= set(names) <= {"set", "from", "to"}:

@@ -55,12 +55,6 @@ def assemble(
     )
 
 
-def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> None:
-    """Refuses a reading option that is none of those allowed."""
-    if value not in allowed:
-        raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
-
-
 def numbers_first(name: str) -> tuple[int, int, str]:
     """Sorts names of classes: numbers as numbers, other names behind them."""
     number = name.isascii() and name.isdigit()

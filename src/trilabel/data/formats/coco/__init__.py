@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import assemble, check_choice
+from trilabel.data.formats._shared.assemble import assemble
 from trilabel.data.formats.coco.captions import Captions
 from trilabel.data.formats.coco.files import annotation_files, choose_files
 from trilabel.data.formats.coco.instances import Instances
 from trilabel.data.formats.coco.part import open_part
 from trilabel.data.formats.coco.writing import write
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.json_document import Json, unique_positions
 from trilabel.data.formats._shared.pixel_boxes import floats, shares
-from trilabel.data.formats._shared.source_files import Json
-from trilabel.data.formats.coco.part import Content, Part, lookup, optional, positions
+from trilabel.data.formats.coco.part import Content, Part, lookup, optional
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Instances:
         if "categories" not in document.value and any("caption" in record for record in annotations.value):
             raise document.error_at("has captions and no categories; choose labels='captions'")
         categories = document.item("categories")
-        place = positions(categories, "id", int)
+        place = unique_positions(categories, "id", int)
         names = categories.column("name", str)
         if "" in names:
             raise categories.error_at("is empty; give the category a name", names.index(""), "name")

@@ -9,8 +9,10 @@ from typing import Literal
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.table_file import DELIMITERS, open_table, suffix, understand
+from trilabel.data.formats._shared.label_columns import label_cells, split_column
+from trilabel.data.formats.csv_table.layout import find_columns
 from trilabel.data.image_paths import relative_to
+from trilabel.data.tables import DELIMITERS, open_table, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
@@ -35,12 +37,12 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
     with replacing(path) as temporary, open_table(temporary, "wt") as file:
         writer = csv.writer(
             file,
-            delimiter=DELIMITERS.get(suffix(path), ","),
+            delimiter=DELIMITERS.get(table_suffix(path), ","),
             lineterminator="\n",
             quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
         )
         writer.writerow(header)
-        rows = _wide_rows(labels) if layout == "wide" else _long_rows(labels)
+        rows = ([row] for row in label_cells(labels)) if layout == "wide" else _long_rows(labels)
         images = zip(labels.ids, *beside.values(), rows, strict=True)
         with progress(f"writing {path.name}, images", len(labels)) as advance:
             while some := list(islice(images, _IMAGES_AT_ONCE)):
@@ -80,18 +82,9 @@ def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: st
 
 def _wide_header_is_clear(header: list[str], classes: int) -> bool:
     try:
-        return len(understand(Path(), ",", header).classes) == classes
+        return len(find_columns(Path(), ",", header).classes) == classes
     except TrilabelError:
         return False
-
-
-def _wide_rows(labels: Labels) -> Iterator[list[list[str]]]:
-    """For every image a list of one row."""
-    texts = np.array(["0", "", "1"], object)
-    step = (1 << 20) // labels.shape[1] + 1
-    for start in range(0, len(labels), step):
-        block = labels.csr[start : start + step].toarray()
-        yield from ([row] for row in texts[block + 1].tolist())
 
 
 def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
@@ -118,12 +111,3 @@ def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
     if dataset.splits:
         columns["split"] = split_column(dataset, path)
     return columns
-
-
-def split_column(dataset: Dataset, path: Path) -> list[str]:
-    """The split of each image, of which there may be one only."""
-    split, several = dataset.first_split()
-    for row in several[:1].tolist():
-        both = [repr(name) for name, rows in dataset.splits.items() if row in rows][:2]
-        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table holds one")
-    return split

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from trilabel.data.formats._shared.source_files import read_xml
+from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.errors import TrilabelError
 
 

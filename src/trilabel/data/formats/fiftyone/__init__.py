@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import Json, first_key
+from trilabel.data.formats._shared.assemble import Unlisted, assemble
+from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.fiftyone.files import Found, read_labels, read_samples
 from trilabel.data.formats.fiftyone.writing import write
 from trilabel.data.image_paths import RootedPaths, locate, root_of
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 

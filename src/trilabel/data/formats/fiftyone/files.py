@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.data.formats._shared.assemble import numbers_first
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice, numbers_first
-from trilabel.data.formats._shared.source_files import short
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, numbers_first
+from trilabel.data.formats._shared.json_document import short
 from trilabel.data.formats.huggingface.labels import (
     class_columns,
     listed,
@@ -19,6 +19,7 @@ from trilabel.data.formats.huggingface.labels import (
 from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
 from trilabel.data.formats.huggingface.writing import ID_COLUMN, split_of, write
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -146,7 +147,7 @@ def _refuse_repeats(table: Table, ids: list[str]) -> None:
         if first.setdefault(name, row) != row:
             file, line = table.places[first[name]]
             where = f"line {line}" if file == table.places[row][0] else f"{file}, line {line}"
-            raise table.error_at(row, f"image {name!r} stands in {where} already; remove one of them")
+            raise table.error_at(row, f"image {name!r} is listed twice, first in {where}; remove one")
 
 
 def _splits(table: Table, names: list[str]) -> list[str]:

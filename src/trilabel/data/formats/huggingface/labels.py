@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trilabel.data.formats._shared.assemble import Box, Entry
-from trilabel.data.formats._shared.source_files import short
+from trilabel.data.formats._shared.json_document import short
 from trilabel.data.formats.huggingface.metadata import Table, plain
 from trilabel.data.formats.huggingface.writing import NO_CLASS
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from trilabel.data.formats._shared.source_files import read_lines
-from trilabel.data.formats._shared.table_file import read_rows
+from trilabel.data.tables import read_rows
+from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _KINDS = (".csv", ".jsonl", ".parquet")
@@ -51,12 +51,10 @@ def find(path: Path) -> list[Path]:
 
 def names_images(file: Path) -> bool:
     """Whether the first line of a metadata file has a column of file names; a packed table is taken to have one."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.readline(1 << 16).removeprefix(b"\xef\xbb\xbf")
-            return file.suffix == ".parquet" or bool(re.search(_NAME_COLUMN[file.suffix], start))
-    except OSError:
-        return False
+    if file.suffix == ".parquet":
+        return True
+    start = peek(file)[: 1 << 16].partition(b"\n")[0].rstrip(b"\r").removeprefix(b"\xef\xbb\xbf")
+    return bool(re.search(_NAME_COLUMN[file.suffix], start))
 
 
 def read_table(path: Path) -> Table:

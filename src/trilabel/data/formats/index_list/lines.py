@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.source_files import read_lines, read_text
 from trilabel.data.image_paths import is_image
+from trilabel.data.text_files import read_lines, read_text
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -134,6 +134,6 @@ def _repeated(path: Path) -> TrilabelError:
         image = cells_of(text)[0]
         if lines.setdefault(image, line) != line:
             return TrilabelError(
-                f"{path}, line {line}: image {image!r} stands in line {lines[image]} already; remove one of them"
+                f"{path}, line {line}: image {image!r} is listed twice, first in line {lines[image]}; remove one"
             )
     return TrilabelError(f"{path}: names an image twice; remove one of them")

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import get_args
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import Json, first_key
+from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble
+from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.image_paths import RootedPaths, found_in, root_of
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -21,15 +23,13 @@ __all__ = ["RULE", "detect", "read", "write"]
 RULE = "what annotators chose or drew is present, the rest unknown; skipped and unannotated images are unknown"
 _MARKS = re.compile(rb'"(was_cancelled|from_name|annotation_id|completions)"\s*:')
 _DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|predictions)"\s*:\s*\[')
-UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
 
 
 def detect(path: Path) -> bool:
     """Whether this is a JSON list that begins with words of Label Studio's."""
     if path.suffix.lower() != ".json" or not path.is_file() or first_key(path) != "[":
         return False
-    with path.open("rb") as opened:
-        start = opened.read(1 << 16)
+    start = peek(path)[: 1 << 16]
     return bool(_MARKS.search(start) or (_DATA.search(start) and _LISTS.search(start)))
 
 
@@ -110,7 +110,7 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
     """Where the images are. Files that were uploaded may lie there under the names they had before."""
     usual = (path.parent, path.parent / "images")
     before = [
-        UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
+        UPLOAD_PREFIX.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.formats.label_studio.images import address_of
 
 Class = tuple[str, str]  # the field it is a choice of ("" for a region: what it shows does not depend on a field), text

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Entry, assemble, check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Entry, assemble
 from trilabel.data.formats.nuswide import table as nuswide_table
 from trilabel.data.formats.nuswide.table import slashes
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -130,7 +131,8 @@ def _repeated(files: Sequence[Path]) -> TrilabelError:
             there, before = first.setdefault(slashes(name), (file, line))
             if (there, before) != (file, line):
                 return TrilabelError(
-                    f"{file}, line {line}: image {name!r} stands in {there.name}, line {before} already; remove one"
+                    f"{file}, line {line}: image {name!r} is listed twice, first in {there.name}, line {before}; "
+                    "remove one"
                 )
     return TrilabelError(f"{files[0]}: names an image twice; unpack it again")
 

@@ -7,8 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats.yolo.layout import (
     Source,
     describe,
@@ -19,6 +18,8 @@ from trilabel.data.formats.yolo.layout import (
     labels_folder,
 )
 from trilabel.data.image_paths import RootedPaths, files_below, is_image, root_of, split_name
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.log import track
 

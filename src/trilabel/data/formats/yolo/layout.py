@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from trilabel.data.formats._shared.source_files import read_lines
-from trilabel.data.formats.yolo.simple_yaml import Value, read_yaml
+from trilabel.data.formats.yolo.yaml_keys import Value, read_yaml
 from trilabel.data.image_paths import files_below, is_image, split_name
+from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
@@ -106,11 +106,7 @@ def from_root(root: Path) -> Callable[[str], str]:
 def _describes(file: Path) -> bool:
     if file.name in _NAMES:
         return _has_labels(file.parent) or (file.parent.name == "labels" and _has_labels(file.parent.parent))
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(1 << 18)
-    except OSError:
-        return False
+    start = peek(file)
     if file.suffix == ".data":
         return bool(re.search(rb"^\s*names\s*=", start, re.M))
     images, classes = rb"^[\"']?(train|val|test)[\"']?\s*:", rb"^[\"']?(names|nc)[\"']?\s*:"
