@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.oracles import merging
 from trilabel.data import Boxes, Dataset
-from trilabel.data.merge import bare_name, merge
+from trilabel.data.merge import merge
 from trilabel.data.merge.class_map import read_class_map
+from trilabel.data.merge.images import bare_name
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
