@@ -60,7 +60,7 @@ class ImageSource:
                 index = torch.from_numpy(chosen).to(self.store.device, non_blocking=True)
                 yield ImageBatch(to_device(self.store[index], self.device), chosen, [])
             return
-        files = _Files(self.store, self.size)
+        files = _ImageFiles(self.store, self.size)
         loader: DataLoader[Any] = DataLoader(
             files,
             batch_sampler=[chosen.tolist() for chosen in positions],
@@ -154,7 +154,7 @@ def to_device(images: Tensor, device: torch.device) -> Tensor:
     return images.to(device, non_blocking=True)
 
 
-class _Files(torch.utils.data.Dataset[tuple[int, Tensor | str]]):
+class _ImageFiles(torch.utils.data.Dataset[tuple[int, Tensor | str]]):
     """Position -> (position, decoded image or what is wrong with it)."""
 
     def __init__(self, paths: Sequence[str], size: int) -> None:

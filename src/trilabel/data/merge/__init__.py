@@ -11,7 +11,7 @@ from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.inspect import similar_names
 from trilabel.data.merge.class_map import ClassMap, check_class_map, joined_of_some, renamed
-from trilabel.data.merge.images import Rows, match_images
+from trilabel.data.merge.images import RowsByName, match_images
 from trilabel.data.merge.labels import Conflict, merge_labels
 from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
@@ -65,7 +65,7 @@ def merge(
     return Dataset(labels.ids, paths, labels, splits, _boxes(parts, row_of, names), notes=notes), report
 
 
-def _splits(parts: Mapping[str, Dataset], row_of: Rows, images: int) -> tuple[Rows, int]:
+def _splits(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> tuple[RowsByName, int]:
     """(rows of each split, how many images are in different splits): such an image goes where it is not trained on."""
     names = ["", *dict.fromkeys(name for part in parts.values() for name in part.splits)]
     rank = np.array([_RANKS.get(name, _OTHER_RANK) for name in names])
@@ -79,7 +79,7 @@ def _splits(parts: Mapping[str, Dataset], row_of: Rows, images: int) -> tuple[Ro
     return found, int(differing.sum())
 
 
-def _boxes(parts: Mapping[str, Dataset], row_of: Rows, names: Names) -> Boxes | None:
+def _boxes(parts: Mapping[str, Dataset], row_of: RowsByName, names: Names) -> Boxes | None:
     boxed = [(key, part, part.boxes) for key, part in parts.items() if part.boxes is not None]
     if not boxed:
         return None
@@ -90,7 +90,7 @@ def _boxes(parts: Mapping[str, Dataset], row_of: Rows, names: Names) -> Boxes | 
     )
 
 
-def _overlap(parts: Mapping[str, Dataset], row_of: Rows, images: int) -> dict[str, Any]:
+def _overlap(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> dict[str, Any]:
     in_sets = np.zeros(images, np.int64)
     for rows in row_of.values():
         in_sets[np.unique(rows)] += 1

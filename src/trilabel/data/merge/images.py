@@ -15,11 +15,11 @@ from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, is_image, rela
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
-Rows = dict[str, NDArray[np.int64]]  # rows of the merged set, by the name of a set or of a split
+RowsByName = dict[str, NDArray[np.int64]]  # rows of the merged set, by the name of a set or of a split
 _EXPORTED = re.compile(r"_(jpe?g|png|webp|bmp|gif|tiff?)\.rf\.\w+$", re.IGNORECASE)  # what Roboflow puts at the end
 
 
-def match_images(parts: Mapping[str, Dataset], same: str) -> tuple[Rows, Names, RootedPaths]:
+def match_images(parts: Mapping[str, Dataset], same: str) -> tuple[RowsByName, Names, RootedPaths]:
     """(row in the merged set of each part's images, ids, paths)."""
     for name, part in parts.items():
         if part.paths is None:

@@ -24,16 +24,16 @@ from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
 _Splits = dict[str, NDArray[np.int64]]
-_Content = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
+_TableLabels = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
 
 
 def read_table(
     file: TableFile, layout: TableLayout, cells: CellReader, conflict: Any, separator: str | None
-) -> _Content:
+) -> _TableLabels:
     """All labels of a table; `conflict` is for long ones, `separator` for those with tags."""
     name_size = 64
     while True:
-        table = _Table(file, layout, cells, name_size)
+        table = _TableReader(file, layout, cells, name_size)
         try:
             if layout.label >= 0:
                 return _read_long(table, conflict)
@@ -43,7 +43,7 @@ def read_table(
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TableReader:
     """A table being read: the open file, what its columns are, and what its cells say."""
 
     file: TableFile
@@ -70,7 +70,7 @@ class _Table:
         refuse(self.file, self.layout, self.cells, otherwise)
 
 
-def _read_wide(table: _Table) -> _Content:
+def _read_wide(table: _TableReader) -> _TableLabels:
     images, columns, parts = _Images(table), table.layout.classes, []
     for names, chunk in table.chunks():
         values = table.cells.sign_all(chunk[columns].to_numpy().ravel()).reshape(-1, len(columns))
@@ -85,7 +85,7 @@ def _read_wide(table: _Table) -> _Content:
     return Labels(sp.csr_array(sp.vstack(parts, format="csr")), classes, ids), files, splits
 
 
-def _read_long(table: _Table, conflict: Any) -> _Content:
+def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
     images, classes, added = _Images(table), {"": -1}, 0
     rows, columns, values = [], [], []
     for all_names, chunk in table.chunks():
@@ -116,7 +116,7 @@ def _read_long(table: _Table, conflict: Any) -> _Content:
         raise TrilabelError(f"{table.file.path}: {error}") from None
 
 
-def _read_tags(table: _Table, separator: str | None) -> _Content:
+def _read_tags(table: _TableReader, separator: str | None) -> _TableLabels:
     images, lists, parts = _Images(table), {"": -1}, []
     for names, chunk in table.chunks():
         parts.append(_codes(chunk[table.layout.tags], lists))
@@ -140,7 +140,7 @@ def _read_tags(table: _Table, separator: str | None) -> _Content:
 class _Images:
     """The images of a table, gathered chunk by chunk: names, and files and splits where there are such columns."""
 
-    def __init__(self, table: _Table) -> None:
+    def __init__(self, table: _TableReader) -> None:
         self.table = table
         self.names: list[Names] = []
         self.files: list[Names] = []

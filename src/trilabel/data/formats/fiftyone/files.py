@@ -18,7 +18,7 @@ _KINDS |= {f"{kind}s": f"{kind.lower()}s" for kind in _KINDS}
 
 
 @dataclass
-class Found:
+class Samples:
     """What was come across so far; rows are images."""
 
     classes: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Found:
 # ---- labels.json
 
 
-def read_labels(document: Json, found: Found) -> None:
+def read_labels(document: Json, found: Samples) -> None:
     """Classifications or detections: {"classes": […], "labels": {image: what it shows}}."""
     classes = found.classes = _names(document, "classes")
     labels = document.item("labels", dict)
@@ -95,7 +95,7 @@ def _targets(target: Any, inside: tuple[str | int, ...]) -> Iterator[tuple[Any, 
 # ---- samples.json
 
 
-def read_samples(document: Json, field: str | None, found: Found) -> None:
+def read_samples(document: Json, field: str | None, found: Samples) -> None:
     """A whole data set: {"samples": [{"filepath": …, "tags": […], field: its labels}]}."""
     samples = document.item("samples")
     fields = dict.fromkeys(name for _, sample in samples.items() for name in sample.value if _kind(sample.value[name]))

@@ -16,7 +16,7 @@ from trilabel.data.formats.huggingface.labels import (
     unpack,
     wide_entries,
 )
-from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
+from trilabel.data.formats.huggingface.metadata import Metadata, find, names_images, read_metadata
 from trilabel.data.formats.huggingface.writing import ID_COLUMN, split_of, write
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
@@ -46,7 +46,7 @@ def read(
     not have.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
-    table = read_table(path)
+    table = read_metadata(path)
     if column is not None and column not in table.columns:
         raise TrilabelError(f"{path}: no column {column!r} here, only {', '.join(table.columns)}")
     names = _names(table)
@@ -84,7 +84,7 @@ class _Labels(NamedTuple):
     notes: list[str]
 
 
-def _from_columns(path: Path, table: Table, columns: dict[str, list[int]]) -> _Labels:
+def _from_columns(path: Path, table: Metadata, columns: dict[str, list[int]]) -> _Labels:
     if not columns:
         raise TrilabelError(
             f"{path}: no column of 0 and 1 and none called {', '.join(_LISTS)} or objects, only "
@@ -94,7 +94,7 @@ def _from_columns(path: Path, table: Table, columns: dict[str, list[int]]) -> _L
     return _Labels(list(columns), wide_entries(columns), [], None, set(columns), notes)
 
 
-def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
+def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
     table.columns[column] = [unpack(table, row, column) for row in range(len(table))]
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
     drawn = isinstance(first[0] if isinstance(first, list) else first, dict)
@@ -118,7 +118,7 @@ def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
 # ---- images and splits
 
 
-def _name_column(table: Table) -> str:
+def _name_column(table: Metadata) -> str:
     others = [name for name in table.columns if name.endswith("_file_name")]
     for name in ("file_name", *others, "image"):
         if name in table.columns and (name not in others or len(others) == 1):
@@ -128,7 +128,7 @@ def _name_column(table: Table) -> str:
     raise table.error_at(0, "no column file_name; add one with the path of each image")
 
 
-def _names(table: Table) -> list[str]:
+def _names(table: Metadata) -> list[str]:
     column = _name_column(table)
     names = table.columns[column]
     for row, name in enumerate(names):
@@ -139,7 +139,7 @@ def _names(table: Table) -> list[str]:
     return [folder + name.removeprefix("./") for folder, name in zip(table.folders, names, strict=True)]
 
 
-def _refuse_repeats(table: Table, ids: list[str]) -> None:
+def _refuse_repeats(table: Metadata, ids: list[str]) -> None:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not isinstance(name, str):
@@ -150,7 +150,7 @@ def _refuse_repeats(table: Table, ids: list[str]) -> None:
             raise table.error_at(row, f"image {name!r} is listed twice, first in {where}; remove one")
 
 
-def _splits(table: Table, names: list[str]) -> list[str]:
+def _splits(table: Metadata, names: list[str]) -> list[str]:
     if "split" not in table.columns:
         return [split_of(name) for name in names]
     for row, split in enumerate(table.columns["split"]):

@@ -21,7 +21,7 @@ _NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": r
 
 
 @dataclass(frozen=True)
-class Table:
+class Metadata:
     """The rows of all files together; a cell that is empty, null or missing is None."""
 
     root: Path
@@ -57,7 +57,7 @@ def names_images(file: Path) -> bool:
     return bool(re.search(_NAME_COLUMN[file.suffix], start))
 
 
-def read_table(path: Path) -> Table:
+def read_metadata(path: Path) -> Metadata:
     """All rows of the metadata files that this path stands for."""
     files = find(path)
     if not files:
@@ -67,7 +67,7 @@ def read_table(path: Path) -> Table:
         raise TrilabelError(f"{two}: {one.name} is in this folder, too; remove one of them")
     root = path.parent if path.is_file() else path
     columns: dict[str, list[Any]] = {}
-    table = Table(root, columns, [], [])
+    table = Metadata(root, columns, [], [])
     for file in files:
         inside = file.parent.relative_to(root).as_posix()
         more, lines = _read(file)

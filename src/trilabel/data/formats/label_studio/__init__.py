@@ -11,7 +11,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble
 from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.label_studio.images import short_names
-from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
+from trilabel.data.formats.label_studio.tasks import Export, FieldChoice, Task
 from trilabel.data.formats.label_studio.writing import write
 from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, root_of
 from trilabel.data.options import check_choice
@@ -44,7 +44,7 @@ def read(
     no others count. A choice in a taxonomy is called by its path, and all that is above it is present as well.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
-    found = Tasks(Json.read(path, list), field)
+    found = Export(Json.read(path, list), field)
     tasks = found.tasks
     if not tasks:
         raise TrilabelError(f"{path}: holds no tasks; export the project as JSON or JSON-MIN")
@@ -117,7 +117,7 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
     return RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
 
 
-def _classes(tasks: list[Task]) -> tuple[dict[Class, str], list[str]]:
+def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:
     """What each class is called, and all names: those that `write` noted, in that order, then others sorted."""
     given = {this for task in tasks for one in task.annotations for this, _ in one}
     fields = Counter(text for field, text in given if field)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, TableFile
-from trilabel.data.formats.openimages.files import LEFT_OUT, Classes, label_files
+from trilabel.data.formats.openimages.files import LEFT_OUT, ClassChoice, label_files
 from trilabel.data.image_paths import locate
 from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
@@ -47,7 +47,7 @@ def read(
     check_choice(path, "classes", classes, ("all", "trainable", "boxable"))
     if machine is not None and not 0 < machine <= 1:
         raise TrilabelError(f"{path}: machine={machine}: a confidence lies above 0 and goes up to 1")
-    wanted = Classes(path, classes)
+    wanted = ClassChoice(path, classes)
     sources = [(split, file, _verified) for split, file in _files(path, "human", classes).items()]
     notes = [RULE, "labels verified both ways are unknown"]
     if machine is not None:
@@ -86,7 +86,7 @@ def _files(path: Path, kind: Literal["human", "machine"], classes: str) -> dict[
     return files
 
 
-def _read(path: Path, sources: Sequence[_LabelFile], wanted: Classes) -> tuple[Labels, _Splits]:
+def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tuple[Labels, _Splits]:
     """The labels of all files, those verified by people first; an image is in the split of the files it stands in."""
     parts: list[Names] = []
     rows, columns, values, split_of = [], [], [], []
@@ -161,7 +161,9 @@ def _columns(file: TableFile) -> _Columns:
         raise TrilabelError(f"{file.path}, row 1: the columns {names} are not all here") from None
 
 
-def _pieces(path: Path, wanted: Classes, sign: _Sign) -> Iterator[tuple[Names, NDArray[np.int32], NDArray[np.int8]]]:
+def _pieces(
+    path: Path, wanted: ClassChoice, sign: _Sign
+) -> Iterator[tuple[Names, NDArray[np.int32], NDArray[np.int8]]]:
     """(image, column, value) of all rows of a file, many at a time."""
     count = 0
     with TableFile(path, ",") as file:

@@ -50,7 +50,7 @@ def _first(path: Path, names: tuple[str, ...]) -> Path | None:
 # ---- classes
 
 
-class Classes:
+class ClassChoice:
     """Which classes are asked for, in which order, and what they are called."""
 
     def __init__(self, path: Path, kind: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats.yolo.layout import (
-    Source,
+    SplitImages,
     describe,
     find,
     from_root,
@@ -78,7 +78,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
 # ---- which images there are
 
 
-def _split_of_each(root: Path, image_root: Path, sources: Sequence[Source]) -> tuple[dict[str, str], list[str]]:
+def _split_of_each(root: Path, image_root: Path, sources: Sequence[SplitImages]) -> tuple[dict[str, str], list[str]]:
     """The split of each image, by its name, and notes; an image that is in two splits stays in the first."""
     splits: dict[str, str] = {}
     again: dict[tuple[str, str], int] = {}
@@ -97,7 +97,7 @@ def _split_of_each(root: Path, image_root: Path, sources: Sequence[Source]) -> t
     return splits, notes
 
 
-def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+def _in_folder(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
     """The images of a folder; where it has none, what its label files are about."""
     inside = "" if source.where == "." else f"{source.where}/"
     folder = labels_folder(source.where)
@@ -115,7 +115,7 @@ def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str],
     return names, [f"{len(extra)} label files in {folder or '.'} stand for images that are not there"]
 
 
-def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
     """The images of a list. Paths start at the root or at the list's folder, or lead there on another machine."""
     file = root / source.where
     numbered = [(number, text.replace("\\", "/").removeprefix("./")) for number, text in read_lines(file)]

@@ -17,19 +17,19 @@ _SPLITS = ("train", "val", "valid", "validation", "test")
 _UP = re.compile(r"^(\.\./)+")
 
 
-class Source(NamedTuple):
+class SplitImages(NamedTuple):
     """Images of a split: a folder of them or a .txt file that lists them, as a path from the data's root."""
 
     split: str  # "" where the path of an image tells
     where: str
 
 
-class Layout(NamedTuple):
+class YoloLayout(NamedTuple):
     """What the description says."""
 
     root: Path
     classes: list[str]
-    sources: list[Source]
+    sources: list[SplitImages]
     pose: bool  # whether key points follow each box
     notes: list[str]
 
@@ -50,7 +50,7 @@ def find(path: Path) -> Path | None:
     return next((file for file in [*usual, *others] if os.path.isfile(file) and _describes(file)), None)  # noqa: PTH113
 
 
-def describe(path: Path) -> Layout:
+def describe(path: Path) -> YoloLayout:
     """The classes and sources of the data set that this file or folder is."""
     file = find(path)
     if file is None:
@@ -62,7 +62,7 @@ def describe(path: Path) -> Layout:
     inner = file.parent.name == "labels" and (file.parent.parent / "images").is_dir()
     root = file.parent.parent if inner or (file.parent != path and path.is_dir()) else file.parent
     inside = "images" if (root / "images").is_dir() or (root / "labels").is_dir() else "."
-    return Layout(root, _names(file), [Source("", inside)], False, [])
+    return YoloLayout(root, _names(file), [SplitImages("", inside)], False, [])
 
 
 def label_of(image: str) -> str:
@@ -126,7 +126,7 @@ def _has_labels(folder: Path) -> bool:
 # ---- reading descriptions
 
 
-def _from_yaml(file: Path) -> Layout:
+def _from_yaml(file: Path) -> YoloLayout:
     keys = read_yaml(file, ("path", *_SPLITS, "names", "nc", "kpt_shape"))
     classes = _classes(file, *keys.get("names", (1, None)), *keys.get("nc", (1, None)))
     wanted = [
@@ -147,14 +147,14 @@ def _from_yaml(file: Path) -> Layout:
     for key, line, text in wanted:
         where = _place(root, _UP.sub("", text) if own else text)
         if where is not None:
-            sources.append(Source(split_name(key), where))
+            sources.append(SplitImages(split_name(key), where))
         elif key == "test":  # Roboflow names one always
             notes.append(f"there is no {text}: no test images")
         else:
             raise TrilabelError(f"{file}, line {line}: {key}: no {text!r} in {root}, nor its labels; correct the path")
     if not sources:
         raise TrilabelError(f"{file}: names no images that are there; write train: and the folder of the images")
-    return Layout(root, classes, sources, "kpt_shape" in keys, notes)
+    return YoloLayout(root, classes, sources, "kpt_shape" in keys, notes)
 
 
 def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:
@@ -188,7 +188,7 @@ def _classes(file: Path, line: int, names: Value, count_line: int, count: Value)
     return names or [str(number) for number in range(int(str(count)))]
 
 
-def _from_data(file: Path) -> Layout:
+def _from_data(file: Path) -> YoloLayout:
     keys = {}
     for number, line in read_lines(file):
         key, equals, value = line.partition("=")
@@ -200,12 +200,12 @@ def _from_data(file: Path) -> Layout:
     for key in _SPLITS:
         number, text = keys.get(key, (0, ""))
         if where := _as_written(file.parent, text):
-            sources.append(Source(split_name(key), where))
+            sources.append(SplitImages(split_name(key), where))
         elif text and key == "train":
             raise TrilabelError(f"{file}, line {number}: {key}: no list {text!r} in {file.parent}; correct the path")
     if not sources:
         raise TrilabelError(f"{file}: names no list of images that is there; write train = train.txt")
-    return Layout(file.parent, _names(file.parent / names), sources, False, [])
+    return YoloLayout(file.parent, _names(file.parent / names), sources, False, [])
 
 
 def _as_written(root: Path, text: str) -> str:

@@ -14,7 +14,7 @@ from trilabel.data.image_paths import RootedPaths, root_of
 
 
 @dataclass
-class Part:
+class AnnotationFile:
     """One annotation file. Images count from 0; `image_of` has the image of each annotation."""
 
     document: Json
@@ -25,7 +25,7 @@ class Part:
     image_of: NDArray[np.int64]
 
 
-class Content(NamedTuple):
+class CocoLabels(NamedTuple):
     """What all files together say; see `assemble`."""
 
     classes: list[str]
@@ -35,7 +35,7 @@ class Content(NamedTuple):
     notes: list[str]
 
 
-def open_part(file: Path, images: str | Path | None) -> Part:
+def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     """Reads an annotation file and finds its images."""
     document = Json.read(file)
     records = document.item("images")
@@ -51,7 +51,7 @@ def open_part(file: Path, images: str | Path | None) -> Part:
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
     paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return Part(document, split, ids, paths, split_of, image_of)
+    return AnnotationFile(document, split, ids, paths, split_of, image_of)
 
 
 def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:
