@@ -33,7 +33,7 @@ __all__ = [
 
 
 class ImageBatch(NamedTuple):
-    """A batch as it comes from an ImageSource."""
+    """Images of an ImageSource, by position."""
 
     images: Tensor  # B×3×S×S uint8 on the device
     positions: NDArray[np.int64]  # B: which images of the source these are

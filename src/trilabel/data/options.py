@@ -16,7 +16,7 @@ def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> N
 
 
 def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a reader or writer that were given as text, as what the option takes."""
+    """Options of a reader or writer that were given as text, converted to the types they have."""
     check_options(path, function, texts)
     accepted, values = options_of(function), dict[str, Any](texts)
     for name, text in texts.items():
@@ -39,6 +39,6 @@ def check_options(path: Path, function: Callable[..., Any], options: Iterable[st
 
 
 def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """What may be said to a reader or writer beside what to read or write."""
+    """The options of a reader or writer: its parameters other than what to read or write."""
     parameters = signature(function).parameters
     return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

@@ -39,7 +39,7 @@ def read_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def rows_of(file: IO[bytes], path: Path, delimiter: str) -> Generator[tuple[int, list[str]], None, None]:
-    """The same for a table that is open already, from where it stands; `path` is for messages."""
+    """The same for a table that is open, from the current position; `path` is for messages."""
     # Bytes that are not UTF-8 become lone surrogates instead of an error without a line.
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "")
     line = 1

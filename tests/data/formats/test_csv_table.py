@@ -546,7 +546,7 @@ def test_lists_that_are_complete(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     dataset = read(tmp_path / "t.csv", unlisted="absent")
     assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 0], [1, 1]]
-    assert dataset.notes[0] == "what is not said of an image is absent, but where nothing is said of it"
+    assert dataset.notes[0] == "labels that are not listed are absent, except in images without any"
 
 
 @pytest.mark.parametrize("cell", ["2", "nan", "NA", "3.5", "-"])

@@ -155,7 +155,7 @@ def test_mistaken_merges():
     both = {"a": CATS, "b": DOGS}
     for sets, options, message in (
         ({"a": CATS}, {}, "merging takes two data sets or more"),
-        (both, {"classes": {"c": {"cat": "x"}}}, "no set that the map of classes speaks of named 'c'"),
+        (both, {"classes": {"c": {"cat": "x"}}}, "no data set for the map of classes named 'c'"),
         (both, {"classes": {"b": {"cat": "x"}}}, "no class in b to rename named 'cat'; there are: dog"),
         (both, {"classes": {"": {"dogs": "x"}}}, "did you mean 'dog'?"),
         (both, {"same": "size"}, "merge: same='size': use one of 'path', 'id', 'name', 'content'"),

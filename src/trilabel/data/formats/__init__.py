@@ -1,4 +1,4 @@
-"""The formats that data sets come in.
+"""The formats of data sets.
 
 A further one is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, where it can
 be written also `write(dataset, path, **options)`, and a line in FORMATS.
@@ -38,7 +38,7 @@ _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
 class Format(Protocol):
-    """What a format is: what it says of labels that are not listed, a way to tell it, and a way to read it."""
+    """A format: its rule for labels that are not listed, how to detect it, and how to read it."""
 
     @property
     def RULE(self) -> str: ...
@@ -68,7 +68,7 @@ FORMATS: dict[str, Format] = {  # the first that detects wins
 
 
 def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Callable[..., list[str]]:
-    """The writer of the format that was given, or else of the one that the ending of the name tells."""
+    """The writer of the given format, or else of the one that the suffix of the path names."""
     writers: dict[str, Callable[..., list[str]]] = {
         name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
     }
@@ -91,7 +91,7 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
 
 
 def format_of(path: Path, format: str | None) -> str:
-    """The name of the format: the one that was given, or the first that detects the path."""
+    """The name of the given format, or else of the first that detects the path."""
     known = ", ".join(FORMATS)
     if format is not None:
         if format not in FORMATS:
@@ -113,11 +113,11 @@ def format_of(path: Path, format: str | None) -> str:
     )
     if path.is_dir():
         hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"
-    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format{hint}")
+    raise TrilabelError(f"{path}: not recognized as any of these formats: {known}; if it is one, pass format{hint}")
 
 
 def describe_formats() -> dict[str, dict[str, Any]]:
-    """Each format in words: what it is, its rule on absent and unknown, its options, and whether it can be written."""
+    """What each format is, its rule on absent and unknown, its options, and whether it can be written."""
     return {
         name: {
             "summary": (getdoc(kind) or "").partition("\n")[0],

@@ -32,7 +32,7 @@ def read(
 ) -> Dataset:
     """Reads the attributes of CUB-200-2011. `not_visible` says what an attribute is that people could not see.
 
-    With "absent" every line counts as it stands, however sure its author was, as in most published comparisons.
+    With "absent" every line counts as it is, however sure its author was, as in most published comparisons.
     """
     check_choice(path, "not_visible", not_visible, ("unknown", "absent"))
     home = path if (path / "images.txt").exists() else path / _FOLDER
@@ -142,7 +142,7 @@ def _entries(
 
 
 def _positions(names: Mapping[int, str], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of `numbers` stands among the keys; −1 where it does not."""
+    """The position of each of `numbers` among the keys; −1 where it does not."""
     keys = np.fromiter(names, np.int64)
     order = np.argsort(keys)
     found = order[np.searchsorted(keys[order], numbers).clip(max=len(keys) - 1)]

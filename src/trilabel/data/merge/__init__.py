@@ -31,8 +31,8 @@ def merge(
     """(all of them in one, a report that prints as JSON).
 
     Images are one where they have the `same` path, id, file name or content. Classes are one where they have one name,
-    after `classes` renamed them. Where sets contradict each other, `conflict` decides: an error, unknown, or the word
-    of the first or last of them.
+    after `classes` renamed them. Where sets contradict each other, `conflict` decides: an error, unknown, or what the
+    first or last of them says.
     """
     here = Path("merge")
     check_choice(here, "same", same, ("path", "id", "name", "content"))
@@ -66,7 +66,7 @@ def merge(
 
 
 def _splits(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> tuple[RowsByName, int]:
-    """(rows of each split, how many images are in different splits): such an image goes where it is not trained on."""
+    """(rows of each split, how many images are in different splits): those are put where they are not trained on."""
     names = ["", *dict.fromkeys(name for part in parts.values() for name in part.splits)]
     rank = np.array([_RANKS.get(name, _OTHER_RANK) for name in names])
     split, differing = np.zeros(images, np.int64), np.zeros(images, bool)

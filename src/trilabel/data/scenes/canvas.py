@@ -87,7 +87,7 @@ class Canvas:
 class Pen:
     """Draws one object: knows where its coordinates lie on the canvas."""
 
-    def __init__(self, canvas: Canvas, dice: Dice, centre: Point, radius: float, turn: float) -> None:
+    def __init__(self, canvas: Canvas, dice: Dice, center: Point, radius: float, turn: float) -> None:
         self.canvas, self.dice, self.mark = canvas, dice, 0
         self.scale = radius * canvas.size  # pixels to one unit of the object
 
@@ -95,10 +95,10 @@ class Pen:
             low, high = (math.floor((middle + side * radius) * canvas.size) for side in (-1.35, 1.35))
             return slice(max(0, low), min(canvas.size, high + 1))
 
-        columns, rows = pixels(centre[0]), pixels(centre[1])
+        columns, rows = pixels(center[0]), pixels(center[1])
         self.patch = (rows, columns)
-        x = (canvas.middle[columns] - centre[0]) * (1 / radius)
-        y = (canvas.middle[rows, None] - centre[1]) * (1 / radius)
+        x = (canvas.middle[columns] - center[0]) * (1 / radius)
+        y = (canvas.middle[rows, None] - center[1]) * (1 / radius)
         # The turn is given as the tangent of half its angle: that needs no sine, whose last bit differs by machine.
         cos, sin = (1 - turn * turn) / (1 + turn * turn), 2 * turn / (1 + turn * turn)
         wide, skew, mirror = dice.between(0.9, 1.1), dice.between(-0.1, 0.1), 1 - 2 * dice.below(2)

@@ -1,4 +1,4 @@
-"""Small tables that people give beside the labels: groups that images belong to, edges of a graph."""
+"""Small tables given in addition to the labels: groups that images belong to, edges of a graph."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,9 +30,9 @@ def rows_of(path: Path, headers: Sequence[str]) -> Iterator[tuple[int, list[str]
 
 
 def read_groups(path: str | Path, ids: Names) -> NDArray[np.int64]:
-    """The number of the group of each image in `ids`, by a table of image and group; −1 where that says nothing.
+    """The number of the group of each image in `ids`, by a table of image and group; −1 where it has none.
 
-    Images that are not in `ids` are passed over: a table may cover more than is trained on.
+    Images that are not in `ids` are ignored: a table may cover more than is trained on.
     """
     path = Path(path)
     rows = rows_of(path, ["image,group"])

@@ -32,7 +32,7 @@ def first_key(file: Path) -> str | None:
 
 
 class Json:
-    """A value in a JSON file that knows where it stands, so that a mistake in it can be pointed at.
+    """A value in a JSON file that knows its place, so that an error can name the line.
 
     >>> document = Json.read(Path("instances.json"))                          # doctest: +SKIP
     >>> names = document.item("images").column("file_name", str)              # doctest: +SKIP
@@ -54,7 +54,7 @@ class Json:
         return document
 
     def get(self, key: str | int, kind: type[T], default: T | None = _REQUIRED) -> T:
-        """A plain value inside this object, checked; `default` stands for one that is missing or null."""
+        """A plain value inside this object, checked; `default` if it is missing or null."""
         found = self.value.get(key) if isinstance(self.value, dict) else self.value[key]
         if found is None and default is not _REQUIRED:
             return cast(T, default)
@@ -93,7 +93,7 @@ class Json:
 
 
 def unique_positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
-    """Where each value of `key` stands in a list of records; an error where one is listed twice."""
+    """The position of each value of `key` in a list of records; an error where one is listed twice."""
     values: list[int | str] = records.column(key, kind)
     if (twice := first_repeat(values)) is not None:
         first, again = twice
@@ -103,7 +103,7 @@ def unique_positions(records: Json, key: str, kind: type) -> dict[int | str, int
 
 
 def first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
-    """(first, again): where the first value stands that is listed twice."""
+    """(first, again): the positions of the first value that is listed twice."""
     if len(set(values)) == len(values):
         return None
     seen: dict[int | str, int] = {}
@@ -111,7 +111,7 @@ def first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
 
 
 def error_at(file: Path, path: tuple[str | int, ...], what: str) -> TrilabelError:
-    """An error about the value at `path` in a JSON file: names the line, which is looked for only now."""
+    """An error about the value at `path` in a JSON file: names the line, which is searched for only then."""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path).lstrip(".")
     return TrilabelError(f"{file}, line {line_of(read_text(file), path)}: {place or 'the document'} {what}")
 
@@ -152,7 +152,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 def line_of(text: str, path: tuple[str | int, ...]) -> int:
-    """The line in which the value at `path` stands; of one that is missing, that of the value it is missing from."""
+    """The line of the value at `path`; of one that is missing, that of the value it is missing from."""
     decoder, here = json.JSONDecoder(), _skip(text, 0)
     for part in path:
         if text[here : here + 1] not in ("{", "["):

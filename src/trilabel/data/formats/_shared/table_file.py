@@ -102,7 +102,7 @@ class TableFile:
             raise DamagedTable
 
     def _estimated_rows(self) -> int:
-        """About how many rows there are, by the length of the first ones; packed files are taken to shrink fivefold."""
+        """About how many rows there are, by the length of the first; packing is assumed to shrink files fivefold."""
         lines = max(1, self._start.count(b"\n"))
         size = self.path.stat().st_size * (5 if self.path.suffix.lower() == ".gz" else 1)
         return int(max(lines, size * lines // max(1, len(self._start))))

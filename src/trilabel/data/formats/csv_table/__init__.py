@@ -49,7 +49,7 @@ def read(
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
     the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
     becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
-    `image` and `tags` name the columns of images and of tags, `separator` stands between the tags of a cell.
+    `image` and `tags` name the columns of images and of tags, `separator` is between the tags of a cell.
     `unlisted` is what everything else is in an image of which something is known.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
@@ -127,7 +127,7 @@ def _is_word(text: str) -> bool:
 
 def _notes(table: TableLayout, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
     if unlisted == "absent":
-        yield "what is not said of an image is absent, but where nothing is said of it"
+        yield "labels that are not listed are absent, except in images without any"
     elif table.tags >= 0:
         yield "listed tags are present; every other label, and all of an image without tags, is unknown"
     elif table.label >= 0 and table.value < 0:

@@ -46,7 +46,7 @@ def find_columns(
             f"{path}, row 1: {header[0]!r} is an image and no name of a column; write a header above it (image, and "
             "the classes), or pass format='list' if these are numbers of classes"
         )
-    image, label, value, split = (position(*some) for some in (IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
+    image, label, value, split = (position(*wanted) for wanted in (IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
     image = image_column if image_column >= 0 else image
     file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
     rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)

@@ -179,7 +179,7 @@ class _Images:
 
 
 def _first_of_each(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Where each of the codes 0 … count − 1 stands first."""
+    """The first position of each of the codes 0 … count − 1."""
     first = np.empty(count, np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several writes to one place the last one stays
     return first

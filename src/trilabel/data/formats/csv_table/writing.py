@@ -22,7 +22,7 @@ _IMAGES_AT_ONCE = 4096
 
 
 def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
-    """Writes labels as a table; of a data set also its splits and where its images are. Says what it has no room for.
+    """Writes labels as a table; of a data set also its splits and the paths of its images. Notes what is left out.
 
     What is read back has the same images and classes in the same order, also those of which nothing is known.
     An existing file is replaced whole or not at all.
@@ -45,15 +45,15 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
         rows = ([row] for row in label_cells(labels)) if layout == "wide" else _long_rows(labels)
         images = zip(labels.ids, *beside.values(), rows, strict=True)
         with progress(f"writing {path.name}, images", len(labels)) as advance:
-            while some := list(islice(images, _IMAGES_AT_ONCE)):
-                writer.writerows([*start, *end] for *start, ends in some for end in ends)
-                advance(len(some))
+            while part := list(islice(images, _IMAGES_AT_ONCE)):
+                writer.writerows([*start, *end] for *start, ends in part for end in ends)
+                advance(len(part))
     boxes = None if isinstance(data, Labels) else data.boxes
     return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
 
 
 def write_known(labels: Labels, path: str | Path) -> None:
-    """Writes known labels alone, a row each: of an image or class without any there is no word, unlike with `write`."""
+    """Writes known labels alone, one row each: images and classes without any are left out, unlike with `write`."""
     path = Path(path)
     _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
     known = labels.csr.tocoo()
@@ -88,9 +88,9 @@ def _wide_header_is_clear(header: list[str], classes: int) -> bool:
 
 
 def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
-    """For every image its known labels, a row each; one empty row where there are none, so that the image stays.
+    """For every image its known labels, one row each; one empty row where there are none, so that the image is kept.
 
-    The first image names every class, known or not, so that the order of the classes stays, too.
+    The first image names every class, known or not, so that the order of the classes is kept, too.
     """
     classes, texts = list(labels.classes), ("0", "", "1")
     ends = labels.csr.indptr.tolist()

@@ -118,7 +118,7 @@ def _file(path: Path) -> Path:
 def _images(
     document: Document, pictures: list[Element], images: str | Path | None
 ) -> tuple[list[str], RootedPaths, int]:
-    """Ids, paths and how many files were looked for in vain. In a project, each subset has a folder of its images."""
+    """Ids, paths and how many files were not found. In a project, each subset has a folder of its images."""
     names = [document.text(picture, "name") for picture in pictures]
     inside, by_task = (
         [f"{picture.get(key, '').strip()}/{name}".lstrip("/") for picture, name in zip(pictures, names, strict=True)]

@@ -62,7 +62,7 @@ class Document:
         return list(names), tick
 
     def box(self, thing: Element, picture: Element) -> tuple[float, float, float, float]:
-        """The upright box around a rectangle, which may be turned about its centre, as shares of the image."""
+        """The upright box around a rectangle, which may be turned about its center, as shares of the image."""
         wide, high = (self.number(picture, key, least=1) for key in ("width", "height"))
         x0, y0, x1, y1 = (self.number(thing, key) for key in ("xtl", "ytl", "xbr", "ybr"))
         if thing.get("rotation"):

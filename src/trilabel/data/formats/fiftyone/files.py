@@ -19,7 +19,7 @@ _KINDS |= {f"{kind}s": f"{kind.lower()}s" for kind in _KINDS}
 
 @dataclass
 class Samples:
-    """What was come across so far; rows are images."""
+    """What was read so far; rows are images."""
 
     classes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ def read_labels(document: Json, found: Samples) -> None:
 
 
 def _targets(target: Any, inside: tuple[str | int, ...]) -> Iterator[tuple[Any, Any, tuple[str | int, ...]]]:
-    """(class, box, where it stands) of a target: a class, an object with a label, or a list of such."""
+    """(class, box, path to it) of a target: a class, an object with a label, or a list of such."""
     if type(target) is list:
         for number, item in enumerate(target):
             if type(item) is not list:

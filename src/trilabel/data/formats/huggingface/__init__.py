@@ -97,8 +97,8 @@ def _from_columns(path: Path, table: Metadata, columns: dict[str, list[int]]) ->
 def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
     table.columns[column] = [unpack(table, row, column) for row in range(len(table))]
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
-    drawn = isinstance(first[0] if isinstance(first, list) else first, dict)
-    lists = [(objects if drawn else listed)(table, row, column) for row in range(len(table))]
+    has_objects = isinstance(first[0] if isinstance(first, list) else first, dict)
+    lists = [(objects if has_objects else listed)(table, row, column) for row in range(len(table))]
     classes = sorted({name for names in lists for name in names or ()}, key=numbers_first)
     code = {name: number for number, name in enumerate(classes)}
     entries = [(row, code[name], 1) for row, names in enumerate(lists) for name in names or ()]
@@ -108,10 +108,10 @@ def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
         notes.append(f"{len(lists) - len(known)} images have no {column}: their labels are unknown")
     if classes and all(map(str.isdigit, classes)):
         notes.append("classes are numbers: the metadata has no names for them")
-    boxes, without = object_boxes(table, column, lists, code) if drawn else (None, 0)
+    boxes, without = object_boxes(table, column, lists, code) if has_objects else (None, 0)
     if without:
         notes.append(f"{without} objects have no box, or their image no width and height: no boxes of them")
-    used = {column, "width", "height"} if drawn else {column}
+    used = {column, "width", "height"} if has_objects else {column}
     return _Labels(classes, entries, known if unlisted == "absent" else [], boxes, used, notes)
 
 

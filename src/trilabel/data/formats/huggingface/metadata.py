@@ -1,4 +1,4 @@
-"""Tables that lie beside images: metadata.csv, metadata.jsonl or metadata.parquet, of one folder or of each split."""
+"""Tables beside images: metadata.csv, metadata.jsonl or metadata.parquet, of one folder or of each split."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Metadata:
 
     root: Path
     columns: dict[str, list[Any]]
-    folders: list[str]  # of the file that each row stands in, below the root and with a slash behind it
+    folders: list[str]  # of the file of each row, below the root and with a slash at the end
     places: list[tuple[Path, int]]  # that file, and the line
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ def find(path: Path) -> list[Path]:
 
 
 def names_images(file: Path) -> bool:
-    """Whether the first line of a metadata file has a column of file names; a packed table is taken to have one."""
+    """Whether the first line of a metadata file has a column of file names; a Parquet file is assumed to."""
     if file.suffix == ".parquet":
         return True
     start = peek(file)[: 1 << 16].partition(b"\n")[0].rstrip(b"\r").removeprefix(b"\xef\xbb\xbf")
@@ -88,7 +88,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _read(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of a file, and in which line each row stands."""
+    """The columns of a file, and the line of each row."""
     if file.suffix == ".csv":
         return _read_csv(file)
     if file.suffix == ".parquet":

@@ -21,7 +21,7 @@ Listed = tuple[Names, NDArray[np.int64], NDArray[np.int64]]  # images, all numbe
 
 
 def read_listed(path: Path, classes: int, named_by: Path | None) -> Listed:
-    """What a list says; numbers lie below `classes`, which are as many as the file `named_by` names."""
+    """What a list says; numbers are below `classes`, the number of names in the file `named_by`."""
     text = read_text(path)
     listed = _plain(text, classes) if text.isascii() else None
     del text
@@ -92,7 +92,7 @@ def _values(
 
 
 class _Numbers(dict[str, int]):
-    """What each text of a cell says; every text is looked at once."""
+    """What each text of a cell says; every text is read once."""
 
     def __init__(self, classes: int, named_by: Path | None) -> None:
         self.classes, self.named_by = classes, named_by

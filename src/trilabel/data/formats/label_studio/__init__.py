@@ -26,7 +26,7 @@ _DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|pre
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a JSON list that begins with words of Label Studio's."""
+    """Whether this is a JSON list that starts with keys of Label Studio."""
     if path.suffix.lower() != ".json" or not path.is_file() or first_key(path) != "[":
         return False
     start = peek(path)[: 1 << 16]
@@ -58,13 +58,13 @@ def read(
     said = [[{(column[this], sign) for this, sign in one} for one in task.annotations] for task in tasks]
     entries, absent_in, disputed = _agreed(said, unlisted, len(classes))
     present = {entry[:2] for entry in entries if entry[2] > 0} - {entry[:2] for entry in entries if entry[2] < 0}
-    drawn = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
-    boxes = [box for box in drawn if box[:2] in present]
+    all_boxes = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
+    boxes = [box for box in all_boxes if box[:2] in present]
     odd = {
         "images were skipped: they are unknown": sum(task.skipped and not task.annotations for task in tasks),
         "images have no annotation: they are unknown": sum(not (task.skipped or task.annotations) for task in tasks),
         "labels that only some annotators of an image give are unknown": disputed,
-        "boxes of labels that are not present left out": len(drawn) - len(boxes),
+        "boxes of labels that are not present left out": len(all_boxes) - len(boxes),
         "classes are called 'field: choice', because several fields offer the choice": len(
             {name for (_, text), name in title.items() if name != text}
         ),

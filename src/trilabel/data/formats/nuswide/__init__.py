@@ -34,7 +34,7 @@ def detect(path: Path) -> bool:
 
 
 def read(path: Path, *, images: str | Path | None = None, split: Literal["published", "none"] = "published") -> Dataset:
-    """Reads NUS-WIDE; split "none" leaves all images together, to be split anew."""
+    """Reads NUS-WIDE; split "none" leaves all images in one split."""
     check_choice(path, "split", split, ("published", "none"))
     found = _CopyFiles(table=path) if path.is_file() else _find(path)
     if found.table and not found.labels:

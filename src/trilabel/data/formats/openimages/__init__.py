@@ -87,21 +87,21 @@ def _files(path: Path, kind: Literal["human", "machine"], classes: str) -> dict[
 
 
 def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tuple[Labels, _Splits]:
-    """The labels of all files, those verified by people first; an image is in the split of the files it stands in."""
+    """The labels of all files, those verified by people first; an image is in the split of the files that list it."""
     parts: list[Names] = []
     rows, columns, values, split_of = [], [], [], []
     names = list(dict.fromkeys(split for split, _, _ in sources))
     added = verified = 0
     for split, file, sign in sources:
         for images, column, value in _pieces(file, wanted, sign):
-            codes, some = images.distinct()
+            codes, distinct = images.distinct()
             known = np.flatnonzero((value != 0) & (column != LEFT_OUT))
             rows.append((codes[known] + added).astype(np.int32))
             columns.append(column[known])
             values.append(value[known])
-            parts.append(some)
-            split_of.append(np.full(len(some), names.index(split), np.int8))
-            added += len(some)
+            parts.append(distinct)
+            split_of.append(np.full(len(distinct), names.index(split), np.int8))
+            added += len(distinct)
             verified += len(known) if sign is _verified else 0
     joined = Names.join(parts)
     parts.clear()  # nine million names need not be in memory twice
@@ -119,7 +119,7 @@ def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tup
 def _without_those_verified(
     row: NDArray[np.int32], column: NDArray[np.int32], value: NDArray[np.int8], verified: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
-    """The entries without a machine's about labels that people looked at, also where these did not agree."""
+    """The entries without those of a machine about labels that people verified, even where people disagreed."""
     key = row.astype(np.int64) * (int(column.max(initial=0)) + 1) + column
     kept = np.concatenate([np.arange(verified), verified + np.flatnonzero(~np.isin(key[verified:], key[:verified]))])
     return row[kept], column[kept], value[kept]
@@ -185,7 +185,7 @@ def _pieces(
 
 
 def _each(cells: NDArray[Any], sign: _Sign) -> NDArray[np.int8]:
-    """`sign` of every cell, worked out once for each of the few texts that stand in them."""
+    """`sign` of every cell, found once for each of the few different texts."""
     codes, texts = pd.factorize(cells)
     return np.array([sign(text) for text in texts], np.int8)[codes]
 

@@ -133,9 +133,9 @@ def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str
         return any(os.path.isfile(os.path.join(*place)) for place in places)  # noqa: PTH113, PTH118 (for many lines)
 
     found, cut, folder = 0, 0, ""
-    for some in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
-        ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in some)) for folder in folders]
-        counts = [sum(there(line, *way) for line in some) for way in ways]
+    for sample in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
+        ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in sample)) for folder in folders]
+        counts = [sum(there(line, *way) for line in sample) for way in ways]
         found = max(counts)
         if found:
             cut, folder = ways[counts.index(found)]

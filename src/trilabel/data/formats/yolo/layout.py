@@ -73,7 +73,7 @@ def label_of(image: str) -> str:
 
 
 def labels_folder(where: str) -> str:
-    """The folder of the labels of a folder's images, with a slash behind it; "" is the root."""
+    """The folder of the labels of a folder's images, with a slash at the end; "" is the root."""
     return label_of("x" if where == "." else f"{where}/x")[: -len("x.txt")]
 
 
@@ -115,12 +115,12 @@ def _describes(file: Path) -> bool:
 
 
 def _has_labels(folder: Path) -> bool:
-    """Whether label files are in labels/ or beside images; only the first files are looked at."""
-    some = list(islice(files_below(folder / "labels"), 1000))
-    if any(name.endswith(".txt") and not is_list_of_names(name) for name in some):
+    """Whether label files are in labels/ or beside images; only the first files are checked."""
+    names = list(islice(files_below(folder / "labels"), 1000))
+    if any(name.endswith(".txt") and not is_list_of_names(name) for name in names):
         return True
-    some = [name for name in islice(files_below(folder), 1000) if is_image(name)]
-    return any((folder / label_of(name)).is_file() for name in some[:20])
+    images = [name for name in islice(files_below(folder), 1000) if is_image(name)]
+    return any((folder / label_of(name)).is_file() for name in images[:20])
 
 
 # ---- reading descriptions
@@ -209,7 +209,7 @@ def _from_data(file: Path) -> YoloLayout:
 
 
 def _as_written(root: Path, text: str) -> str:
-    """A file below the root, perhaps without the folder that Darknet was started in ("data/train.txt"); "" if none."""
+    """A file below the root, or without the folder that Darknet was started in ("data/train.txt"); "" if none."""
     options = (from_root(root)(text) if text else "", text.partition("/")[2], text.rpartition("/")[2])
     return next((name for name in options if name and os.path.isfile(root / name)), "")  # noqa: PTH113
 
