@@ -1,253 +1,20 @@
-"""Image files of every kind come out the same, and a broken one never gives anything but an error that names it."""
+"""Many images: batches are the same whatever cache and however many workers, and broken files stop or are listed."""
 
-import io
 import os
-import warnings
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 from torch.utils.data import DataLoader
 
+from tests.support.pictures import SIZE, WHOLE, distance, encoded, pixels, written
 from trilabel.data import images as module
-from trilabel.data.images import check_image, choose_cache, decode, in_order, open_images, resized
+from trilabel.data.decode import check_image
+from trilabel.data.images import decode, in_order, open_images
 from trilabel.errors import TrilabelError
 
 CPU = torch.device("cpu")
-SIZE = 24
-
-
-def pixels(height=SIZE, width=SIZE, number=0):
-    """H×W×3 uint8: smooth, so that JPEG keeps it, and without any symmetry, so that turning it shows."""
-    y, x = np.linspace(0, 1, height)[:, None], np.linspace(0, 1, width)[None]
-    return np.stack((200 * x + 0 * y, 100 * y + 80 * x**2, 30 + 7 * number + 120 * y * x), 2).astype(np.uint8)
-
-
-def encoded(image, kind, **options):
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
-
-
-def written(folder, data, name="picture.bin"):
-    path = folder / name
-    path.write_bytes(data)
-    return str(path)
-
-
-def as_array(image):
-    return image.permute(1, 2, 0).numpy()
-
-
-def distance(image, array):
-    """Mean difference in gray levels: an image and its mirror image are 25 and more apart."""
-    return np.abs(as_array(image).astype(int) - array.astype(int)).mean()
-
-
-RGB = Image.fromarray(pixels(60, 80))
-WHOLE = {
-    "jpeg": encoded(RGB, "JPEG"),
-    "progressive jpeg": encoded(RGB, "JPEG", progressive=True),
-    "cmyk jpeg": encoded(RGB.convert("CMYK"), "JPEG"),
-    "png": encoded(RGB, "PNG"),
-    "webp": encoded(RGB, "WEBP"),
-    "lossless webp": encoded(RGB, "WEBP", lossless=True),
-}
-
-
-def refused(path, size=SIZE):
-    """The message of the error that decoding raises; anything but a TrilabelError fails the test."""
-    with pytest.raises(TrilabelError) as caught:
-        decode(path, size)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ") and "\n" not in message
-    return message
-
-
-# ---- one image
-
-
-@pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF", "WEBP"])
-def test_an_image_of_the_right_size_keeps_every_pixel(tmp_path, kind):
-    options = {"lossless": True} if kind == "WEBP" else {}
-    image = decode(written(tmp_path, encoded(Image.fromarray(pixels()), kind, **options)), SIZE)
-    assert image.shape == (3, SIZE, SIZE) and image.dtype == torch.uint8
-    assert np.array_equal(as_array(image), pixels())
-
-
-@pytest.mark.parametrize("kind", WHOLE)
-def test_resizing_squashes_to_a_square(tmp_path, kind):
-    image = decode(written(tmp_path, WHOLE[kind]), SIZE)
-    assert distance(image, pixels()) <= 3, "the same function of relative position, whatever the shape of the file"
-
-
-def test_a_large_jpeg_decoded_at_a_smaller_scale_is_the_same_picture(tmp_path):
-    image = decode(written(tmp_path, encoded(Image.fromarray(pixels(600, 800)), "JPEG", quality=95)), SIZE)
-    assert distance(image, pixels()) <= 3
-
-
-def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
-    gray = pixels()[:, :, 0]
-    thrice = np.stack([gray] * 3, 2)
-    few = np.array([[10, 20, 30], [200, 100, 50], [0, 255, 0]], np.uint8)
-    index = (np.arange(SIZE * SIZE).reshape(SIZE, SIZE) // 5 % 3).astype(np.uint8)
-    palette = Image.frombytes("P", (SIZE, SIZE), index.tobytes())
-    palette.putpalette(few.tobytes())
-    alpha = Image.fromarray(np.dstack([pixels(), gray]))
-    cases = [
-        (encoded(Image.fromarray(gray), "PNG"), thrice),
-        (encoded(Image.fromarray(gray).convert("LA"), "PNG"), thrice),
-        (encoded(Image.fromarray(gray > 99), "PNG"), np.where(thrice > 99, 255, 0)),
-        (encoded(palette, "PNG"), few[index]),
-        (encoded(palette, "GIF"), few[index]),
-        (encoded(palette, "PNG", transparency=1), few[index]),
-        (encoded(palette, "PNG", transparency=bytes([255, 0, 128])), few[index]),
-        (encoded(alpha, "PNG"), pixels()),
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for data, expected in cases:
-            assert np.array_equal(as_array(decode(written(tmp_path, data), SIZE)), expected)
-
-
-def test_16_bit_and_float_greys_are_not_clipped_to_white(tmp_path):
-    gray = pixels()[:, :, 0]
-    assert gray.max() == 200
-    wide = Image.fromarray(gray.astype(np.uint16) * 257)
-    for image, kind in (
-        (wide, "PNG"),
-        (wide, "TIFF"),
-        (Image.fromarray(gray.astype(np.int32) * 257), "TIFF"),
-        (Image.fromarray(gray.astype(np.float32)), "TIFF"),
-        (Image.fromarray(gray.astype(np.float32) * 257), "TIFF"),
-    ):
-        got = decode(written(tmp_path, encoded(image, kind)), SIZE)
-        assert distance(got, np.stack([gray] * 3, 2)) <= 1
-    assert decode(written(tmp_path, encoded(Image.fromarray(np.zeros((9, 9), np.uint16)), "PNG")), SIZE).max() == 0
-
-
-STORED = {  # how a camera that notes this orientation stores an upright image
-    1: lambda a: a,
-    2: np.fliplr,
-    3: lambda a: np.rot90(a, 2),
-    4: np.flipud,
-    5: lambda a: a.swapaxes(0, 1),
-    6: np.rot90,
-    7: lambda a: np.rot90(a, 2).swapaxes(0, 1),
-    8: lambda a: np.rot90(a, -1),
-}
-
-
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF"])
-def test_images_come_out_upright(tmp_path, kind):
-    for orientation, stored in STORED.items():
-        exif = Image.Exif()
-        exif[0x0112] = orientation
-        image = Image.fromarray(np.ascontiguousarray(stored(pixels(30, 40))))
-        got = decode(written(tmp_path, encoded(image, kind, exif=exif)), SIZE)
-        assert distance(got, pixels()) <= 3, f"orientation {orientation}"
-
-
-def test_a_damaged_orientation_does_not_lose_the_image(tmp_path):
-    for exif in (
-        b"Exif\0\0rubbish",
-        b"Exif\0\0MM\0*\0\0\0\x08\xff\xff" + b"\x01\x12\0\x03\xff\xff\xff\xff" * 3,
-        b"Exif",
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            got = decode(written(tmp_path, encoded(RGB, "JPEG", exif=exif)), SIZE)
-        assert distance(got, pixels()) <= 3
-
-
-def test_an_image_of_one_pixel(tmp_path):
-    for kind in ("PNG", "JPEG", "WEBP"):
-        got = decode(written(tmp_path, encoded(Image.new("RGB", (1, 1), (90, 90, 90)), kind)), SIZE)
-        assert got.shape == (3, SIZE, SIZE) and (got.int() - 90).abs().max() <= 3
-    thin = decode(written(tmp_path, encoded(Image.new("RGB", (1, 500), (9, 8, 7)), "PNG")), SIZE)
-    assert (thin == torch.tensor([9, 8, 7]).view(3, 1, 1)).all()
-
-
-# ---- what is no image
-
-
-def test_missing_empty_folder_and_text_are_refused(tmp_path):
-    assert "no such image" in refused(str(tmp_path / "missing.jpg"))
-    assert "no such image" in check_image(str(tmp_path / "missing.jpg"))
-    empty = written(tmp_path, b"", "empty.jpg")
-    assert "broken image" in refused(empty) and "empty file" in check_image(empty)
-    assert "broken image" in refused(str(tmp_path)) and "cannot be read" in check_image(str(tmp_path))
-    text = written(tmp_path, b"this is no image\n" * 9, "text.jpg")
-    assert "broken image" in refused(text) and check_image(text) is None
-    assert "broken image" in refused("nul\0.jpg") and "cannot be read" in check_image("nul\0.jpg")
-    for data in (b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"RIFF\xff\0\0\0WEBPVP8 ", b"\xff\xd8\xff\xd9", b"\0"):
-        assert "broken image" in refused(written(tmp_path, data))
-
-
-@pytest.mark.parametrize("kind", WHOLE)
-def test_a_file_cut_anywhere_is_refused_and_found_without_decoding_all(tmp_path, kind):
-    whole = WHOLE[kind]
-    for cut in sorted({*range(1, 40, 3), *np.linspace(1, len(whole) - 24, 60).astype(int)}):
-        path = written(tmp_path, whole[:cut])
-        refused(path)
-        wrong = check_image(path)
-        if cut > 8:  # the first bytes say what it would have been
-            assert wrong is not None and wrong.startswith(f"{path}: broken image"), cut
-    for cut in range(len(whole) - 24, len(whole)):  # the end mark may be missing behind a whole picture
-        path = written(tmp_path, whole[:cut])
-        if check_image(path) is None:
-            assert torch.equal(decode(path, SIZE), decode(written(tmp_path, whole, "whole"), SIZE))
-        else:
-            refused(path)
-
-
-@pytest.mark.parametrize("kind", WHOLE)
-def test_a_whole_file_raises_no_alarm(tmp_path, kind):
-    assert check_image(written(tmp_path, WHOLE[kind])) is None
-
-
-@pytest.mark.parametrize("kind", ["jpeg", "progressive jpeg", "cmyk jpeg", "png"])
-@pytest.mark.parametrize("more", [1, 62, 63, 64, 65, 5000, 300_000])
-def test_what_stands_behind_a_whole_image_does_not_matter(tmp_path, kind, more):
-    path = written(tmp_path, WHOLE[kind] + np.random.default_rng(more).bytes(more))
-    assert check_image(path) is None
-    assert torch.equal(decode(path, SIZE), decode(written(tmp_path, WHOLE[kind], "whole"), SIZE))
-
-
-def test_looking_decodes_only_where_there_is_doubt(tmp_path, monkeypatch):
-    decoded = []
-    monkeypatch.setattr(module, "decode", lambda path, size: decoded.append(path))
-    for name, data in WHOLE.items():
-        check_image(written(tmp_path, data, name))
-    assert not decoded
-    check_image(written(tmp_path, WHOLE["jpeg"][:-50], "cut"))
-    assert len(decoded) == 1
-
-
-damage = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.sampled_from([*WHOLE, "tiff", "gif"]), damage, st.booleans())
-def test_damaged_bytes_give_an_image_or_one_kind_of_error(tmp_path_factory, kind, changes, in_header):
-    data = bytearray(WHOLE.get(kind) or encoded(RGB.quantize() if kind == "gif" else RGB, kind.upper()))
-    for place, value in changes:
-        data[int(place * (min(200, len(data)) if in_header else len(data)))] = value
-    path = written(tmp_path_factory.mktemp("damaged"), bytes(data))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wrong = check_image(path)
-        assert wrong is None or wrong.startswith(f"{path}: ")
-        try:
-            assert decode(path, 8).shape == (3, 8, 8)
-        except TrilabelError as error:
-            assert str(error).startswith(f"{path}: ")
-
-
-# ---- many images
 
 
 @pytest.fixture(scope="module")
@@ -280,12 +47,12 @@ ORDER = [np.array([3, 1, 10, 3]), np.array([0]), np.array([9, 8, 7, 6, 5])]
 @pytest.mark.parametrize("cache", ["none", "memory", "device", "auto"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_every_cache_and_number_of_workers_gives_the_same_batches(files, cache, workers):
-    source, trouble = open_images(None, files, SIZE, CPU, cache, workers)
-    assert len(source) == len(files) and not trouble
-    for drawn, wanted in zip(source.batches(ORDER), ORDER, strict=True):
+    source, errors = open_images(None, files, SIZE, CPU, cache, workers)
+    assert len(source) == len(files) and not errors
+    for batch, wanted in zip(source.batches(ORDER), ORDER, strict=True):
         expected = torch.stack([decode(files[position], SIZE) for position in wanted])
-        assert torch.equal(drawn.images, expected) and drawn.images.dtype == torch.uint8
-        assert drawn.positions.tolist() == wanted.tolist() and not drawn.failed
+        assert torch.equal(batch.images, expected) and batch.images.dtype == torch.uint8
+        assert batch.positions.tolist() == wanted.tolist() and not batch.failed
 
 
 def test_a_cache_reads_each_file_once(files, tmp_path):
@@ -293,7 +60,7 @@ def test_a_cache_reads_each_file_once(files, tmp_path):
     source, _ = open_images(None, copies, SIZE, CPU, "memory", 0)
     for path in copies:
         os.remove(path)  # noqa: PTH107
-    assert sum(len(drawn.images) for drawn in source.batches(in_order(len(copies), 4))) == len(copies)
+    assert sum(len(batch.images) for batch in source.batches(in_order(len(copies), 4))) == len(copies)
 
 
 def test_worker_processes_decode(files, monkeypatch):
@@ -324,58 +91,44 @@ def test_a_file_that_only_decoding_finds_broken_stops_it_too(with_broken, worker
     paths = with_broken[3:7]
     with pytest.raises(TrilabelError, match=r"damaged\.png: broken image"):
         open_images(None, paths, SIZE, CPU, "memory", workers)
-    source, trouble = open_images(None, paths, SIZE, CPU, "none", workers)
-    assert not trouble
+    source, errors = open_images(None, paths, SIZE, CPU, "none", workers)
+    assert not errors
     with pytest.raises(TrilabelError, match=r"damaged\.png: broken image"):
         list(source.batches([np.arange(len(paths))]))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_broken_files_are_left_out_and_listed(with_broken, files, workers):
-    cached, trouble = open_images(None, with_broken, SIZE, CPU, "memory", workers, "skip")
-    assert [position for position, _ in trouble] == [2, 4, 7] and len(cached) == 8
-    for (_, message), name in zip(trouble, ("cut.jpg", "damaged.png", "missing.jpg"), strict=True):
+    cached, errors = open_images(None, with_broken, SIZE, CPU, "memory", workers, "skip")
+    assert [position for position, _ in errors] == [2, 4, 7] and len(cached) == 8
+    for (_, message), name in zip(errors, ("cut.jpg", "damaged.png", "missing.jpg"), strict=True):
         assert name in message
     expected = torch.stack([decode(files[position], SIZE) for position in (0, 1, 3, 5, 6, 8, 9, 10)])
-    (drawn,) = cached.batches([np.arange(8)])
-    assert torch.equal(drawn.images, expected) and not drawn.failed
+    (batch,) = cached.batches([np.arange(8)])
+    assert torch.equal(batch.images, expected) and not batch.failed
 
-    direct, trouble = open_images(None, with_broken, SIZE, CPU, "none", workers, "skip")
-    assert [position for position, _ in trouble] == [2, 7] and len(direct) == 9
-    (drawn,) = direct.batches([np.arange(9)], skip_broken=True)
-    assert torch.equal(drawn.images, expected)
-    assert drawn.positions.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
-    assert [position for position, _ in drawn.failed] == [3] and "damaged.png" in drawn.failed[0][1]
+    direct, errors = open_images(None, with_broken, SIZE, CPU, "none", workers, "skip")
+    assert [position for position, _ in errors] == [2, 7] and len(direct) == 9
+    (batch,) = direct.batches([np.arange(9)], skip_broken=True)
+    assert torch.equal(batch.images, expected)
+    assert batch.positions.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
+    assert [position for position, _ in batch.failed] == [3] and "damaged.png" in batch.failed[0][1]
 
 
 def test_a_batch_of_broken_files_only_is_empty(with_broken):
     source, _ = open_images(None, with_broken[4:5], SIZE, CPU, "none", 0, "skip")
-    (drawn,) = source.batches([np.array([0])], skip_broken=True)
-    assert len(drawn.images) == len(drawn.positions) == 0 and len(drawn.failed) == 1
-    source, trouble = open_images(None, with_broken[4:5], SIZE, CPU, "memory", 0, "skip")
-    assert len(source) == 0 and len(trouble) == 1
+    (batch,) = source.batches([np.array([0])], skip_broken=True)
+    assert len(batch.images) == len(batch.positions) == 0 and len(batch.failed) == 1
+    source, errors = open_images(None, with_broken[4:5], SIZE, CPU, "memory", 0, "skip")
+    assert len(source) == 0 and len(errors) == 1
 
 
 def test_images_in_memory_are_resized():
     array = torch.from_numpy(np.stack([pixels(40, 56, i) for i in range(5)])).permute(0, 3, 1, 2)
-    source, trouble = open_images(array, None, SIZE, CPU)
-    (drawn,) = source.batches([np.array([4, 0])])
-    assert drawn.images.shape == (2, 3, SIZE, SIZE) and not trouble
-    assert distance(drawn.images[0], pixels(number=4)) <= 3 and distance(drawn.images[1], pixels()) <= 3
-
-
-def test_resizing_in_memory_is_that_of_files(tmp_path):
-    for height, width in ((61, 47), (200, 90), (7, 9)):
-        picture = pixels(height, width)
-        got = resized(torch.from_numpy(picture).permute(2, 0, 1)[None], SIZE)[0]
-        from_file = decode(written(tmp_path, encoded(Image.fromarray(picture), "PNG")), SIZE)
-        assert (got.int() - from_file.int()).abs().max() <= 2
-    noise = np.random.default_rng(0).integers(0, 256, (70, 53, 3), dtype=np.uint8)  # averaged, not picked from
-    got = resized(torch.from_numpy(noise).permute(2, 0, 1)[None], SIZE)[0]
-    from_file = decode(written(tmp_path, encoded(Image.fromarray(noise), "PNG")), SIZE)
-    assert (got.int() - from_file.int()).abs().max() <= 2
-    same = torch.from_numpy(pixels()).permute(2, 0, 1)[None]
-    assert resized(same, SIZE) is same
+    source, errors = open_images(array, None, SIZE, CPU)
+    (batch,) = source.batches([np.array([4, 0])])
+    assert batch.images.shape == (2, 3, SIZE, SIZE) and not errors
+    assert distance(batch.images[0], pixels(number=4)) <= 3 and distance(batch.images[1], pixels()) <= 3
 
 
 @pytest.mark.parametrize(
@@ -390,34 +143,10 @@ def test_no_images_at_all():
     with pytest.raises(TrilabelError, match="neither paths nor image arrays"):
         open_images(None, None, SIZE, CPU)
     for cache in ("none", "memory"):
-        source, trouble = open_images(None, [], SIZE, CPU, cache, 2)
-        assert len(source) == 0 and not trouble and not list(source.batches([]))
+        source, errors = open_images(None, [], SIZE, CPU, cache, 2)
+        assert len(source) == 0 and not errors and not list(source.batches([]))
 
 
 def test_batches_in_order():
-    assert [some.tolist() for some in in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [positions.tolist() for positions in in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
     assert in_order(0, 3) == []
-
-
-def test_the_cache_is_chosen_by_what_fits(monkeypatch):
-    needed = 100 * 3 * 50 * 50
-    monkeypatch.setattr(module, "_free_memory", lambda: needed * 3)
-    assert choose_cache("auto", 100, 50, CPU) == "memory"
-    monkeypatch.setattr(module, "_free_memory", lambda: needed * 2)
-    assert choose_cache("auto", 100, 50, CPU) == "none"
-    assert [choose_cache(kind, 100, 50, CPU) for kind in ("none", "memory", "device")] == ["none", "memory", "memory"]
-    gpu = torch.device("cuda")
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (needed * 3, needed * 9))
-    assert choose_cache("auto", 100, 50, gpu) == "device" and choose_cache("device", 100, 50, gpu) == "device"
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (needed, needed * 9))
-    assert choose_cache("auto", 100, 50, gpu) == "none"
-
-
-def test_free_memory_is_known_or_guessed(monkeypatch):
-    assert module._free_memory() > 1 << 20
-
-    def unknown(name):
-        raise ValueError("unrecognized configuration name")
-
-    monkeypatch.setattr(os, "sysconf", unknown)
-    assert module._free_memory() > 1 << 20

@@ -56,10 +56,10 @@ def test_numbers_are_those_of_the_dense_array(dense):
         assert found["expected_positives"]["value"] == pytest.approx(sum(full) / len(full))
         assert found["expected_positives"]["images"] == len(full)
     assert found["images_without_known_label"] == sum(not row.any() for row in dense)
-    assert found["classes_without_present"] == [
+    assert found["classes_without_positives"] == [
         name for name, some in zip(names, present.any(0), strict=True) if not some
     ]
-    assert found["classes_without_absent"] == [
+    assert found["classes_without_negatives"] == [
         name for name, some in zip(names, absent.any(0), strict=True) if not some
     ]
     assert json.loads(json.dumps(found)) == found
@@ -131,16 +131,16 @@ def test_labels_without_fault_get_no_advice():
     [
         ([column(unknown=24)], ["no label is known: nothing can be learned"]),
         ([column(12, 0, 12), [*column(0, 0, 12), *column(12)]], ["no label is known to be absent"]),
-        ([column(12, 12), column(12, 0, 12)], ["1 classes have no known absent"]),
+        ([column(12, 12), column(12, 0, 12)], ["1 classes have no known negatives"]),
         ([column(0, 24)], ["no label is known to be present"]),
-        ([column(12, 12), column(0, 24), column(0, 24)], ["2 classes have no known present"]),
+        ([column(12, 12), column(0, 24), column(0, 24)], ["2 classes have no known positives"]),
         ([column(9, 15), column(1, 23), column(10, 14)], ["2 classes have fewer than 10 known positives"]),
         ([column(11, 10, 3), column(10, 11, 3)], ["3 images have no known label"]),
         (
             [column(5, 5, 9), column(0, 6, 13), column(3, 0, 16)],
             [
-                "1 classes have no known absent",
-                "1 classes have no known present",
+                "1 classes have no known negatives",
+                "1 classes have no known positives",
                 "2 classes have fewer than 10",
                 "9 images have no known label",
             ],

@@ -46,7 +46,7 @@ def test_finds_out_the_format(table, tmp_path):
 def test_a_format_may_be_named(table):
     odd = table.rename(table.with_name("labels.dat"))
     known = ", ".join(FORMATS)
-    assert refusal(odd) == f"{odd}: not recognised as any of these formats: {known}; if it is one, pass format"
+    assert refusal(odd) == f"{odd}: not recognized as any of these formats: {known}; if it is one, pass format"
     assert read(odd, "csv").classes == ["cat"]
     assert refusal(odd, "xls") == f"{odd}: no format called 'xls'; use one of {known}"
 
@@ -74,7 +74,7 @@ def test_nothing_there(tmp_path):
     assert refusal(tmp_path) == f"{tmp_path}: this folder is empty"
     (tmp_path / "table.xlsx").touch()
     assert refusal(tmp_path / "table.xlsx").endswith("a spreadsheet is not read; save it as CSV (UTF-8)")
-    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognised as any of these formats: native, voc, coco, ")
+    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognized as any of these formats: native, voc, coco, ")
 
 
 def test_all_rows_are_train_where_nothing_is_said(table):

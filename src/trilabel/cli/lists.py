@@ -36,7 +36,11 @@ class Methods:
             )
         entries = {}
         for name, kind in METHODS.items():
-            lines = [kind.description, f"labels: {kind.suits}; cost: {kind.cost}", *settings_lines(_choices(kind.Settings))]
+            lines = [
+                kind.description,
+                f"labels: {kind.suits}; cost: {kind.cost}",
+                *settings_lines(_choices(kind.Settings)),
+            ]
             entries[name] = lines + ([f"needs --head {' or '.join(kind.heads)}"] if kind.heads else [])
         return print_entries(entries)
 
@@ -94,7 +98,7 @@ def _model_components() -> list[_Component]:
     from trilabel.models import GRAPHS, HEADS
 
     return [
-        _Component(kind, name, one.summary, _defaults(one.Settings), _choices(one.Settings))
+        _Component(kind, name, one.description, _defaults(one.Settings), _choices(one.Settings))
         for kind, named in (("head", HEADS), ("graph", GRAPHS))
         for name, one in named.items()
     ]

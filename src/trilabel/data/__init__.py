@@ -1,4 +1,4 @@
-"""Reading and writing data: `read` finds out the format of a file or folder and returns a `Dataset`."""
+"""Reading and writing data: `read` detects the format of a file or folder and returns a `Dataset`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats import FORMATS, check_options, format_of, writer_of
-from trilabel.data.formats._shared.assemble import check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats import FORMATS, format_of, writer_of
 from trilabel.data.image_paths import existing
+from trilabel.data.options import check_choice, check_options
 from trilabel.data.scenes import scenes
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -34,7 +34,7 @@ def read(
     seed: int = 0,
     **options: Any,
 ) -> Dataset:
-    """Reads images and labels; `format` is one of FORMATS, or None to find out. `options` go to the format's reader.
+    """Reads images and labels; `format` is one of FORMATS, or None to detect it. `options` go to the format's reader.
 
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
     images without a file. `splits` maps names to ids (a list, or a text file with one per line), which replace the
@@ -60,9 +60,9 @@ def read(
 
 
 def write(dataset: Dataset, path: str | Path, format: str | None = None, **options: Any) -> list[str]:
-    """Writes a data set; `format` is one that can be written, or None to tell by the ending of the name.
+    """Writes a data set; `format` is one that can be written, or None to choose by the suffix of the path.
 
-    An existing file is replaced whole or not at all. Gives notes on what the format has no words for.
+    An existing file is replaced whole or not at all. Returns notes on what the format cannot hold.
     """
     path = Path(path)
     return writer_of(path, format, options)(dataset, path, **options)
@@ -71,7 +71,9 @@ def write(dataset: Dataset, path: str | Path, format: str | None = None, **optio
 def _with_files(path: Path, dataset: Dataset) -> Dataset:
     there = np.flatnonzero(existing(dataset.paths or ()))
     if not len(there):
-        raise TrilabelError(f"{path}: none of its {len(dataset)} images has a file; say with images where they are")
+        raise TrilabelError(
+            f"{path}: none of its {len(dataset)} images has a file; pass images, the folder they are in"
+        )
     if len(there) == len(dataset):
         return dataset
     note = f"{len(dataset) - len(there)} of {len(dataset)} images have no file and are left out"
@@ -101,7 +103,7 @@ def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, Any], s
 
 
 def _rows(dataset: Dataset, path: Path, what: str | Path | Sequence[str]) -> NDArray[np.int64]:
-    """Row numbers of a list of ids or of a text file with one id a line."""
+    """Row numbers of a list of ids or of a text file with one id per line."""
     if isinstance(what, str | Path):
         where, lines = f"{what}, line", list(read_lines(Path(what)))
     else:

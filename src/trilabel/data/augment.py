@@ -1,4 +1,4 @@
-"""Views: what augmentation makes of a batch of images, on whatever device the batch lies.
+"""Augmentation of batches of images, on the device that the batch is on.
 
 Each function works on the whole batch at once with a random draw per image. The draws come from a CPU generator that
 the caller seeds, so a run gives the same views on every device and after every restart.
@@ -19,7 +19,7 @@ _LEAST_ERASED = 0.02
 
 @dataclass(frozen=True)
 class Views:
-    """Turns uint8 images (B×3×S×S) into what the backbone takes: float, normalized, augmented or not."""
+    """Turns uint8 images (B×3×S×S) into the input of a backbone: float, normalized, augmented or not."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -29,30 +29,30 @@ class Views:
 
     def plain(self, images: Tensor) -> Tensor:
         """The image as it is: for scoring."""
-        return self._normalise(images)
+        return self._normalize(images)
 
     def weak(self, images: Tensor, draw: torch.Generator) -> Tensor:
-        """Mirrored half of the time, and cropped where crops are wanted."""
+        """Mirrored half of the time, and cropped if `crop` is below 1."""
         if self.flip:
             images = mirrored(images, draw)
-        return self._normalise(cropped(images, self.crop, draw) if self.crop < 1 else images)
+        return self._normalize(cropped(images, self.crop, draw) if self.crop < 1 else images)
 
     def strong(self, images: Tensor, draw: torch.Generator) -> Tensor:
-        """The weak view, then two random operations of RandAugment, then a rectangle erased where that is wanted."""
+        """The weak view, then two random operations of RandAugment, then a rectangle erased if `erase` is above 0."""
         if self.flip:
             images = mirrored(images, draw)
         if self.crop < 1:
             images = _to_uint8(cropped(images, self.crop, draw))
-        changed = self._normalise(randomly_changed(images, draw))
+        changed = self._normalize(randomly_changed(images, draw))
         return erased(changed, self.erase, draw) if self.erase else changed
 
-    def _normalise(self, images: Tensor) -> Tensor:
+    def _normalize(self, images: Tensor) -> Tensor:
         return (images - _per_channel(self.mean, images.device)) / _per_channel(self.std, images.device)
 
 
 @lru_cache
 def _per_channel(values: tuple[float, ...], device: torch.device) -> Tensor:
-    """Color statistics on the scale of uint8, 3×1×1; kept, because sending them anew would wait for the device."""
+    """Color statistics on the scale of uint8, 3×1×1; kept, because sending them again would wait for the device."""
     return 255 * torch.tensor(values, device=device).view(-1, 1, 1)
 
 
@@ -68,9 +68,9 @@ def cropped(images: Tensor, least_area: float, draw: torch.Generator) -> Tensor:
     ratio = torch.empty(len(images)).uniform_(-0.2877, 0.2877, generator=draw).exp()  # log(4/3)
     width = (area * ratio).sqrt().clamp(max=1).maximum(area)  # narrower, and the height would not fit
     height = area / width
-    centre_x, centre_y = (2 * torch.rand(2, len(images), generator=draw) - 1) * (1 - torch.stack((width, height)))
+    center_x, center_y = (2 * torch.rand(2, len(images), generator=draw) - 1) * (1 - torch.stack((width, height)))
     zero = torch.zeros_like(width)
-    affine = torch.stack((width, zero, centre_x, zero, height, centre_y), 1).view(-1, 2, 3)
+    affine = torch.stack((width, zero, center_x, zero, height, center_y), 1).view(-1, 2, 3)
     grid = F.affine_grid(affine.to(images.device, non_blocking=True), list(images.shape), align_corners=False)
     return F.grid_sample(images.float(), grid, padding_mode="reflection", align_corners=False)
 
@@ -106,7 +106,7 @@ def randomly_changed(images: Tensor, draw: torch.Generator) -> Tensor:
 
 
 def _moved(*matrix: float) -> Callable[[Tensor], Tensor]:
-    """Each new pixel (x, y) in [−1, 1] is taken from matrix · (x, y, 1), row by row; outside is the mean color."""
+    """Each new pixel (x, y) in [−1, 1] is read from matrix · (x, y, 1), row by row; outside is the mean color."""
 
     def change(images: Tensor) -> Tensor:
         grid = F.affine_grid(_matrix(matrix, images.device).expand(len(images), 2, 3), list(images.shape), False)

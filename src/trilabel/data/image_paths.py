@@ -1,6 +1,7 @@
 """Where images are: finding files in folders, and paths of millions of them."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
 _SAMPLE = 50
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
@@ -77,8 +79,8 @@ def root_of(images: str | Path | None, usual: Sequence[Path], names: Sequence[st
 
 def found_in(folder: Path, names: Sequence[str]) -> int:
     """How many of some of these images are in a folder: of a partial download the first may be missing."""
-    some = names[:: max(1, len(names) // _SAMPLE)]
-    return sum(os.path.isfile(_join(str(folder), name)) for name in some)  # noqa: PTH113 (never raises)
+    sample = names[:: max(1, len(names) // _SAMPLE)]
+    return sum(os.path.isfile(_join(str(folder), name)) for name in sample)  # noqa: PTH113 (never raises)
 
 
 def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:
@@ -134,9 +136,9 @@ def files_below(root: str | Path) -> Iterator[str]:
 
 
 def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
-    """Where these images are below `root`, and how many were looked for and not found.
+    """Where these images are below `root`, and how many were not found.
 
-    A name that ends like an image file is taken as a path. Any other ("000123", "birds/7") is looked for among the
+    A name that ends like an image file is a path. Any other ("000123", "birds/7") is searched for among the
     image files below `root`, by path or by file name without extension; what is not found stays as it is.
     """
     _check_folder(root)
@@ -197,9 +199,9 @@ def _end_like_images(names: Names) -> NDArray[np.bool_]:
         long_enough = np.flatnonzero(lengths >= size)
         dotted = long_enough[names.buffer[ends[long_enough] - size] == ord(".")]
         for start in range(0, len(dotted), 1 << 16):
-            some = dotted[start : start + (1 << 16)]
-            letters = names.buffer[ends[some, None] - np.arange(size, 0, -1)] | 0x20  # lower case
+            block = dotted[start : start + (1 << 16)]
+            letters = names.buffer[ends[block, None] - np.arange(size, 0, -1)] | 0x20  # lower case
             for extension in IMAGE_EXTENSIONS:
                 if len(extension) == size:
-                    result[some] |= (letters == np.frombuffer(extension.encode(), np.uint8)).all(1)
+                    result[block] |= (letters == np.frombuffer(extension.encode(), np.uint8)).all(1)
     return result

@@ -1,4 +1,4 @@
-"""What is known of a data set, in numbers and in advice."""
+"""A summary of a data set: what is known of it, in numbers, and advice."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from trilabel.labels import Labels
 from trilabel.labels.expected_positives import labelled_positives
 
 _MOST_PAIRS = 10
-_FEW_PRESENTS = 10
+_FEW_POSITIVES = 10
 _MOST_ALIKE = 5
 
 
@@ -41,8 +41,8 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
         "per_image": {"present": _spread(per_image_present), "absent": _spread(per_image_absent)},
         "expected_positives": _expected_positives(labels),
         "images_without_known_label": int((per_image_present + per_image_absent == 0).sum()),
-        "classes_without_present": [name for name, yes in zip(labels.classes, present, strict=True) if not yes],
-        "classes_without_absent": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
+        "classes_without_positives": [name for name, yes in zip(labels.classes, present, strict=True) if not yes],
+        "classes_without_negatives": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
         "often_together": often_together(labels),
         "images_without_file": missing,
         "warnings": [*advice(labels), *_missing_files(missing, len(labels))],
@@ -103,17 +103,17 @@ def advice(labels: Labels) -> list[str]:
             "use one made for positives only, such as assume-negative"
         )
     elif without := int(((absent == 0) & (present > 0)).sum()):
-        found.append(f"{without} classes have no known absent: known-only will call them present everywhere")
+        found.append(f"{without} classes have no known negatives: known-only will call them present everywhere")
     if not present.any():
-        found.append("no label is known to be present: there is nothing to recognise")
+        found.append("no label is known to be present: there is nothing to learn")
     elif without := int((present == 0).sum()):
         found.append(
-            f"{without} classes have no known present: they cannot be learned or scored; label some, or drop them"
+            f"{without} classes have no known positives: they cannot be learned or scored; label some, or drop them"
         )
     for names in similar_names(labels.classes)[:_MOST_ALIKE]:
         found.append(f"{' and '.join(map(repr, names))} are different classes; if they are not, give them one name")
-    if few := int(((present > 0) & (present < _FEW_PRESENTS)).sum()):
-        found.append(f"{few} classes have fewer than {_FEW_PRESENTS} known positives: expect poor scores for them")
+    if few := int(((present > 0) & (present < _FEW_POSITIVES)).sum()):
+        found.append(f"{few} classes have fewer than {_FEW_POSITIVES} known positives: expect poor scores for them")
     if silent:
         found.append(f"{silent} images have no known label: known-only learns nothing from them")
     return found

@@ -436,7 +436,7 @@ def test_detection(tmp_path):
         ({"images": [{"id": 1, "file_name": 5}]}, "line 3: images[0].file_name is 5, not a text"),
         (
             {"images": [{"id": 1, "file_name": "a"}, {"id": 1, "file_name": "b"}]},
-            "line 4: images[1].id is 1, as of images[0]; an id stands once",
+            "line 4: images[1].id is 1, as of images[0]; ids must be unique",
         ),
         (
             {"images": [{"id": 1, "file_name": "a"}, {"id": 2, "file_name": "a"}]},
@@ -469,7 +469,7 @@ def test_detection(tmp_path):
         ),
         (
             {"categories": [{"id": 3, "name": "a"}, {"id": 7, "name": "b"}, {"id": 3, "name": "c"}]},
-            "line 13: categories[2].id is 3, as of categories[0]; an id stands once",
+            "line 13: categories[2].id is 3, as of categories[0]; ids must be unique",
         ),
         ({"categories": [{"id": 3}, {"id": 7, "name": "b"}]}, "line 11: categories[0].name is missing"),
         ({"categories": []}, "line 7: annotations[0].category_id is 7, which is no id in categories"),

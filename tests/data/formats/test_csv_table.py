@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import trilabel as tl
 from tests.data.formats.layouts import csv_tags
 from tests.oracles import tables
+from tests.support.opened_files import opened_files
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared import table_file
 from trilabel.data.formats.csv_table import detect, read, write
@@ -243,7 +244,7 @@ def test_numbers_stay_text(tmp_path, in_pieces):
         ("photo,label,value\na,cat,1\n", "FILE: found the columns 'photo', 'label', 'value'; a long table"),
         ("image,dog,cat,dog\na,1,1,1\n", "FILE: columns 2 and 4 are both called 'dog'; rename or remove one"),
         ("image,dog,\na,1,1\n", "FILE: column 3 has no name; give it one or remove it"),
-        ("image,cat\na,1\nb,0\na,1\n", "FILE, row 4: image 'a' stands in row 2 already; remove one of them"),
+        ("image,cat\na,1\nb,0\na,1\n", "FILE, row 4: image 'a' is listed twice, first in row 2; remove one"),
         ("image,cat\na,1\n,0\n", "FILE, row 3: the image has no name"),
         ("image,label,value\n,cat,1\n", "FILE, row 2: the image has no name"),
         ("image,label,value\na,cat,1\na,,1\n", "FILE, row 3: value '1' for image 'a', but no label is named"),
@@ -467,7 +468,7 @@ def test_which_column_holds_the_tags(tmp_path):
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
     assert read(tmp_path / "t.csv", layout="wide").classes == ["tags"]
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,a\n1.jpg,b\n")
-    with pytest.raises(TrilabelError, match="stands in row 2 already"):
+    with pytest.raises(TrilabelError, match="is listed twice, first in row 2"):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,\n")
     with pytest.raises(TrilabelError, match="no image has a tag"):
@@ -495,7 +496,7 @@ def test_lists_in_a_column_called_label(tmp_path):
     assert dataset.classes == ["cat", "dog"] and "columns left out: width" in dataset.notes
     (tmp_path / "t.csv").write_text("image,label\na.jpg,['cat']\n")
     assert refusal(tmp_path / "t.csv", layout="long") == (
-        "FILE: label \"['cat']\" is a list; if cells hold several tags, say layout='tags'"
+        "FILE: label \"['cat']\" is a list; if cells hold several tags, pass layout='tags'"
     )
 
 
@@ -545,7 +546,7 @@ def test_lists_that_are_complete(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     dataset = read(tmp_path / "t.csv", unlisted="absent")
     assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 0], [1, 1]]
-    assert dataset.notes[0] == "what is not said of an image is absent, but where nothing is said of it"
+    assert dataset.notes[0] == "labels that are not listed are absent, except in images without any"
 
 
 @pytest.mark.parametrize("cell", ["2", "nan", "NA", "3.5", "-"])
@@ -582,3 +583,25 @@ def test_which_column_names_the_images(tmp_path):
     (tmp_path / "t.csv").write_text("Nr,Bild,cat\n1,a.jpg,1\n2,b.jpg,0\n")
     assert refusal(tmp_path / "t.csv").startswith("FILE, row 3: value '2' for image 'b.jpg', class 'Nr'")
     assert read(tmp_path / "t.csv", ignore=["Nr"]).ids == ["a.jpg", "b.jpg"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,cat,dog\na.jpg,1,0\n",
+        "image,label,value\na.jpg,cat,1\na.jpg,dog,0\n",
+        "file,tags\na.jpg,cat;dog\n",
+        "photo;label\na.jpg;cat\n",
+        "image,cat\n" + "x" * 100 + ".jpg,1\n",  # longer than names are expected to be
+    ],
+)
+@pytest.mark.parametrize("name", ["labels.csv", "labels.csv.gz"])
+def test_a_table_is_opened_once_to_detect_it_and_once_to_read_it(tmp_path, text, name):
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    with opened_files() as opened:
+        read(file)
+    assert opened.count(str(file)) == 1
+    with opened_files() as opened:
+        tl.data.read(file)
+    assert opened.count(str(file)) == 2

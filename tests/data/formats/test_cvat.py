@@ -128,7 +128,7 @@ def test_one_name_in_two_subsets(tmp_path):
     images = [f'<image name="1.jpg" subset="{subset}"/>' for subset in ("Train", "Test")]
     dataset = read(export(tmp_path, *images))
     assert dataset.ids == ["Train/1.jpg", "Test/1.jpg"] and list(dataset.splits) == ["train", "test"]
-    message = "ROOT/annotations.xml, line 4: image 'Train/1.jpg' stands here for the second time; remove one of them"
+    message = "ROOT/annotations.xml, line 4: image 'Train/1.jpg' is listed twice; remove one"
     assert refusal(export(tmp_path, images[0], images[0])) == message
 
 
@@ -151,7 +151,7 @@ def test_one_name_in_two_tasks_of_a_subset(tmp_path):
         (tmp_path / "images" / name).touch()
     assert list(read(tmp_path).paths) == [str(tmp_path / "images" / name) for name in dataset.ids]
     assert refusal(export(tmp_path, *images, images[0])) == (
-        "ROOT/annotations.xml, line 5: image 'Train/1.jpg' stands here for the second time; remove one of them"
+        "ROOT/annotations.xml, line 5: image 'Train/1.jpg' is listed twice; remove one"
     )
 
 

@@ -250,7 +250,7 @@ ONE = {"file_name": "1.jpg", "tags": ["a"]}
         ([ONE, "{"], "line 2: damaged JSON (Expecting property name enclosed in double quotes)"),
         ([ONE, "", "[" * 100_000], "line 3: damaged JSON (maximum recursion depth exceeded"),
         ([ONE, "[1]"], 'line 2: no JSON object; write one per line, such as {"file_name": …}'),
-        ([ONE, ONE], "line 2: image '1.jpg' stands in line 1 already; remove one of them"),
+        ([ONE, ONE], "line 2: image '1.jpg' is listed twice, first in line 1; remove one"),
         ([{"tags": ["a"]}], "line 1: no column file_name; add one with the path of each image"),
         ([ONE, {"tags": ["a"]}], "line 2: file_name is null, not the path of an image"),
         ([{**ONE, "file_name": 3}], "line 1: file_name is 3, not the path of an image"),

@@ -136,8 +136,8 @@ def test_where_images_are(file, tmp_path):
             ", line 2: there is no class 5: ROOT/classes.txt names 5, the first is 0; pass the right file as classes",
         ),
         (",1\n", ", line 1: ',1' names no image"),
-        ("a.jpg,1\nb.jpg\na.jpg,2\n", ", line 3: image 'a.jpg' stands in line 1 already; remove one of them"),
-        ("a.jpg,1\nb.jpg,0\0\n", ", line 2: holds a zero byte, so it is no text; write it again"),
+        ("a.jpg,1\nb.jpg\na.jpg,2\n", ", line 3: image 'a.jpg' is listed twice, first in line 1; remove one"),
+        ("a.jpg,1\nb.jpg,0\0\n", ", line 2: contains a zero byte, so it is not text; write it again"),
         ("", ": is empty; a list has an image and the numbers of its classes in each line"),
         (
             "a.jpg,0,1,0\nb.jpg,1,1,0\n",
@@ -172,7 +172,7 @@ def test_numbers_beyond_all_measure(file):
     ("text", "message"),
     [
         ("a\n\nb\n", ", line 2: is empty; every line names a class, the first class 0"),
-        ("a\nb\na\n", ", line 3: class 'a' stands in line 1 already; rename one"),
+        ("a\nb\na\n", ", line 3: class 'a' is listed twice, first in line 1; rename one"),
         ("\n", ": is empty; every line names a class, the first class 0"),
     ],
 )

@@ -136,7 +136,7 @@ def test_concepts(root):
         (
             "ImageList/Imagelist.txt",
             "a\\b.jpg\nc.jpg\na/b.jpg\n",
-            ", line 3: image 'a/b.jpg' stands in Imagelist.txt, line 1 already; remove one",
+            ", line 3: image 'a/b.jpg' is listed twice, first in Imagelist.txt, line 1; remove one",
         ),
         (
             "ImageList/TrainImagelist.txt",
@@ -167,8 +167,8 @@ def test_damaged_parts(root):
     assert refusal(root) == f"ROOT/{PARTS}: no file with the labels of 'sky'; unpack it again"
     (root / "ImageList/TestImagelist.txt").write_text("x.jpg\n" + layout.IMAGES[2] + "\n")
     assert refusal(root) == (
-        f"ROOT/ImageList/TestImagelist.txt, line 2: image {layout.IMAGES[2]!r} stands in TrainImagelist.txt, line 2 "
-        "already; remove one"
+        f"ROOT/ImageList/TestImagelist.txt, line 2: image {layout.IMAGES[2]!r} is listed twice, first in "
+        "TrainImagelist.txt, line 2; remove one"
     )
     (root / "ImageList/TestImagelist.txt").unlink()
     assert refusal(root).startswith("ROOT: not NUS-WIDE as published; it has Groundtruth/AllLabels and ImageList/")
@@ -239,7 +239,7 @@ def test_table_with_other_columns_and_no_folder_in_names(table):
         ("a.jpg,,train\n", ", row 2: '' is not a list of concepts, such as ['clouds', 'sky']"),
         ("a.jpg,['x']\n", ", row 2: 2 cells, but the header has 3"),
         (",['x'],train\n", ", row 2: the image has no name"),
-        ("a.jpg,['x'],train\n\na.jpg,[],val\n", ", row 4: image 'a.jpg' stands in row 2 already; remove one of them"),
+        ("a.jpg,['x'],train\n\na.jpg,[],val\n", ", row 4: image 'a.jpg' is listed twice, first in row 2; remove one"),
         ("a.jpg,[],train\n", ": no row lists a concept; fetch it again"),
         ("", ": no row lists a concept; fetch it again"),
     ],

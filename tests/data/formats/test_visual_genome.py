@@ -130,7 +130,7 @@ def test_lists_in_a_folder_of_their_own(home):
         (
             "test_list_500.txt",
             b"713521.jpg\n\x00",
-            "test_list_500.txt, line 2: holds a zero byte, so it is no text; write it again",
+            "test_list_500.txt, line 2: contains a zero byte, so it is not text; write it again",
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_several_lists_of_objects(tmp_path):
         ([], "line 1: the document is empty, so there is nothing to read"),
         ([5], "line 2: [0] is 5, not an object"),
         ([{"objects": []}], "line 2: [0].image_id is missing"),
-        ([OBJECTS[0], OBJECTS[1], OBJECTS[0]], "line 4: [2].image_id is 1, as of [0]; an id stands once"),
+        ([OBJECTS[0], OBJECTS[1], OBJECTS[0]], "line 4: [2].image_id is 1, as of [0]; ids must be unique"),
         ([{"image_id": 1}], "line 2: [0].objects is missing"),
         ([{"image_id": 1, "objects": []}], "line 1: the document holds no name of an object, so there are no classes"),
         ([OBJECTS[0], {"image_id": 3, "objects": [5]}], "line 3: [1].objects[0] is 5, not an object"),
@@ -292,7 +292,7 @@ def test_damaged_objects(tmp_path, change, message):
 
 def test_damaged_sizes(tmp_path):
     assert refusal(save_objects(tmp_path, sizes=[SIZES[0], SIZES[0]])) == (
-        "ROOT/image_data.json, line 3: [1].image_id is 1, as of [0]; an id stands once"
+        "ROOT/image_data.json, line 3: [1].image_id is 1, as of [0]; ids must be unique"
     )
     assert refusal(save_objects(tmp_path, sizes=[{"image_id": 1, "width": []}])) == (
         "ROOT/image_data.json, line 2: [0].width is [], not a number"

@@ -171,7 +171,7 @@ def test_image_sets_that_are_not_there_or_not_text(devkit):
     (main / "hot_dog_val.txt").write_bytes(b"\xff\xfe")
     assert refusal(devkit).endswith("hot_dog_val.txt, line 1: not UTF-8 text; save it as UTF-8")
     (main / "hot_dog_val.txt").write_bytes(b"2008_000002 -1\0\n")
-    assert refusal(devkit).endswith("hot_dog_val.txt, line 1: holds a zero byte, so it is no text; write it again")
+    assert refusal(devkit).endswith("hot_dog_val.txt, line 1: contains a zero byte, so it is not text; write it again")
     for file in main.glob("*_*.txt"):
         file.unlink()
     assert "no image sets with labels" in refusal(devkit)

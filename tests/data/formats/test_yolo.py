@@ -371,7 +371,7 @@ def test_darknet_as_roboflow_writes_it(tmp_path):
             "correct the line",
         ),
         ("0" + " 0.5" * 7, f"line 1: '0{' 0.5' * 7}' is not class x y width height, nor class and x y of"),
-        ("0 0.5\0 0.5 1 1", "line 1: holds a zero byte, so it is no text; write it again"),
+        ("0 0.5\0 0.5 1 1", "line 1: contains a zero byte, so it is not text; write it again"),
     ],
 )
 def test_damaged_labels(six, text, message):
@@ -399,15 +399,27 @@ def test_label_files_that_cannot_be_read(six):
         ("train: images/train\nnames: {0: a, 2: b}\n", "line 2: class number '2'; number the names from 0 up"),
         ("train: images/train\nnames: {a: 0, b: 1}\n", "line 2: class number 'a'; number the names from 0 up"),
         ("train: images/train\nnames: {0: a, 00: b}\n", "line 2: class number '00'; number the names from 0 up"),
-        ("train: images/train\nnames:\n  0: a\n  0: b\n", "line 4: 0 is listed twice; remove one"),
+        ("train: images/train\nnames:\n  0: a\n  0: b\n", "line 4: 0 is listed twice, first in line 3; remove one"),
         (f"train: images/train\nnc: 3\n{NAMES}", "line 2: nc is 3, but there are 2 names; correct one"),
         (f"train: images/train\nnc: many\n{NAMES}", "line 2: nc is no number of classes; write such as nc: 3"),
-        (f"train: images/train\ntrain: images/val\n{NAMES}", "line 2: train stands in line 1 already; remove one"),
-        ("train: images/train\nnames: [cat, dog", "line 2: the bracket [ is not closed; write its end"),
-        ("train: images/train\nnames: [cat, [dog]]", "line 2: '[' is beyond the YAML read here; write a text, list or"),
-        ("train: images/train\nnames: *classes", "line 2: '*classes' is beyond the YAML read here; write a text, list"),
-        ('train: images/train\nnames: ["\\ud83d"]', "line 2: \\ud83d is no letter; write the letter itself"),
-        ("train: images/train\nnames: [a\0]", "line 2: holds a zero byte, so it is no text; write it again"),
+        (
+            f"train: images/train\ntrain: images/val\n{NAMES}",
+            "line 2: train is listed twice, first in line 1; remove one",
+        ),
+        (
+            "train: images/train\nnames: [cat, dog",
+            "line 2: damaged YAML (while parsing a flow sequence expected ',' or ']', but got",
+        ),
+        ("train: images/train\nnames: [cat, [dog]]", "line 2: a list inside a list or map; write a text, or"),
+        (
+            "train: images/train\nnames: *classes",
+            "line 2: damaged YAML (found undefined alias 'classes'); correct the line",
+        ),
+        (
+            'train: images/train\nnames: ["\\ud83d"]',
+            "line 2: '\\ud83d' has an escape that is no letter; write the letter itself",
+        ),
+        ("train: images/train\nnames: [a\0]", "line 2: contains a zero byte, so it is not text; write it again"),
     ],
 )
 def test_damaged_descriptions(six, text, message):

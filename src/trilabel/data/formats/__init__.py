@@ -1,11 +1,11 @@
-"""The formats that data sets come in.
+"""The formats of data sets.
 
 A further one is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, where it can
 be written also `write(dataset, path, **options)`, and a line in FORMATS.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from inspect import Parameter, getdoc, signature
+from collections.abc import Callable, Iterable
+from inspect import getdoc
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,15 +27,19 @@ from trilabel.data.formats import (
     voc,
     yolo,
 )
-from trilabel.data.formats._shared.table_file import DELIMITERS, suffix
+from trilabel.data.options import check_options, options_from_text, options_of
+from trilabel.data.tables import DELIMITERS, table_suffix
+from trilabel.data.text_files import peeking_once
 from trilabel.errors import TrilabelError, unknown_name_error
-from trilabel.settings import choices_of, read_as
+from trilabel.settings import choices_of
+
+__all__ = ["FORMATS", "Format", "describe_formats", "format_of", "options_from_text", "options_of", "writer_of"]
 
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
 class Format(Protocol):
-    """What a format is: what it says of labels that are not listed, a way to tell it, and a way to read it."""
+    """A format: its rule for labels that are not listed, how to detect it, and how to read it."""
 
     @property
     def RULE(self) -> str: ...
@@ -65,13 +69,16 @@ FORMATS: dict[str, Format] = {  # the first that detects wins
 
 
 def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Callable[..., list[str]]:
-    """The writer of the format that was given, or else of the one that the ending of the name tells."""
+    """The writer of the given format, or else of the one that the suffix of the path names."""
     writers: dict[str, Callable[..., list[str]]] = {
         name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
     }
     if format is None:
-        format = "native" if path.suffix.lower() == native.SUFFIX else "csv" if suffix(path) in DELIMITERS else None
-        if format is None:
+        if path.suffix.lower() == native.SUFFIX:
+            format = "native"
+        elif table_suffix(path) in DELIMITERS:
+            format = "csv"
+        else:
             ends = ", ".join((native.SUFFIX, *DELIMITERS))
             raise TrilabelError(
                 f"{path}: which format? its name may end in {ends}, or name one of {', '.join(writers)}"
@@ -85,15 +92,16 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
 
 
 def format_of(path: Path, format: str | None) -> str:
-    """The name of the format: the one that was given, or the first that detects the path."""
+    """The name of the given format, or else of the first that detects the path."""
     known = ", ".join(FORMATS)
     if format is not None:
         if format not in FORMATS:
             raise TrilabelError(f"{path}: no format called {format!r}; use one of {known}")
         return format
-    for name, reader in FORMATS.items():
-        if reader.detect(path):
-            return name
+    with peeking_once():
+        for name, reader in FORMATS.items():
+            if reader.detect(path):
+                return name
     if path.suffix.lower() in _SPREADSHEETS:
         raise TrilabelError(f"{path}: a spreadsheet is not read; save it as CSV (UTF-8)")
     if path.is_dir() and not any(path.iterdir()):
@@ -106,11 +114,11 @@ def format_of(path: Path, format: str | None) -> str:
     )
     if path.is_dir():
         hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"
-    raise TrilabelError(f"{path}: not recognised as any of these formats: {known}; if it is one, pass format{hint}")
+    raise TrilabelError(f"{path}: not recognized as any of these formats: {known}; if it is one, pass format{hint}")
 
 
 def describe_formats() -> dict[str, dict[str, Any]]:
-    """Each format in words: what it is, its rule on absent and unknown, its options, and whether it can be written."""
+    """What each format is, its rule on absent and unknown, its options, and whether it can be written."""
     return {
         name: {
             "summary": (getdoc(kind) or "").partition("\n")[0],
@@ -122,24 +130,3 @@ def describe_formats() -> dict[str, dict[str, Any]]:
         }
         for name, kind in FORMATS.items()
     }
-
-
-def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a reader or writer that were given as text, as what the option takes."""
-    check_options(path, function, texts)
-    accepted = options_of(function)
-    return {name: read_as(accepted[name].annotation, text, f"{path}: option {name!r}") for name, text in texts.items()}
-
-
-def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Refuses options that the reader or writer does not have."""
-    accepted = options_of(function)
-    for name in options:
-        if name not in accepted:
-            raise TrilabelError(f"{path}: no option {name!r} here; use one of {', '.join(accepted) or '(none)'}")
-
-
-def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """What may be said to a reader or writer beside what to read or write."""
-    parameters = signature(function).parameters
-    return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

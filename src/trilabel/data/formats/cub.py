@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import check_choice
-from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -32,7 +32,7 @@ def read(
 ) -> Dataset:
     """Reads the attributes of CUB-200-2011. `not_visible` says what an attribute is that people could not see.
 
-    With "absent" every line counts as it stands, however sure its author was, as in most published comparisons.
+    With "absent" every line counts as it is, however sure its author was, as in most published comparisons.
     """
     check_choice(path, "not_visible", not_visible, ("unknown", "absent"))
     home = path if (path / "images.txt").exists() else path / _FOLDER
@@ -81,7 +81,9 @@ def _numbered(file: Path) -> dict[int, str]:
             raise TrilabelError(f"{file}, line {line}: {text!r} is not a number and a name")
         for key in (number, name):
             if lines.setdefault(key, line) != line:
-                raise TrilabelError(f"{file}, line {line}: {key!r} stands in line {lines[key]} already; remove one")
+                raise TrilabelError(
+                    f"{file}, line {line}: {key!r} is listed twice, first in line {lines[key]}; remove one"
+                )
         names[number] = name
     if not names:
         raise TrilabelError(f"{file}: is empty; unpack it again")
@@ -97,7 +99,7 @@ def _splits(home: Path, files: Mapping[int, str]) -> dict[str, NDArray[np.int64]
         if image is None or value.strip() not in ("0", "1"):
             raise TrilabelError(f"{file}, line {line}: {text!r} is not an image's number and 1 (train) or 0 (test)")
         if of.get(image) != -1:
-            what = "stands in an earlier line already" if image in of else "is not in images.txt"
+            what = "is listed twice" if image in of else "is not in images.txt"
             raise TrilabelError(f"{file}, line {line}: image {image} {what}")
         of[image] = int(value)
     for image, split in of.items():
@@ -140,7 +142,7 @@ def _entries(
 
 
 def _positions(names: Mapping[int, str], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of `numbers` stands among the keys; −1 where it does not."""
+    """The position of each of `numbers` among the keys; −1 where it does not."""
     keys = np.fromiter(names, np.int64)
     order = np.argsort(keys)
     found = order[np.searchsorted(keys[order], numbers).clip(max=len(keys) - 1)]
@@ -162,7 +164,7 @@ def _fault(file: Path, files: Mapping[int, str], attributes: Mapping[int, str]) 
             return TrilabelError(f"{where} is_present is {present}, certainty {certainty}: use 0 or 1, and 1 to 4")
         if lines.setdefault((image, attribute), line) != line:
             return TrilabelError(
-                f"{where} image {image}, attribute {attribute} stand in line {lines[image, attribute]} already; "
-                "remove one"
+                f"{where} image {image}, attribute {attribute} are listed twice, first in line "
+                f"{lines[image, attribute]}; remove one"
             )
     return TrilabelError(f"{file}: is empty or no table of numbers; unpack it again")

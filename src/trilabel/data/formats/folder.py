@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Unlisted, check_choice, fill_absent
+from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.image_paths import SPLIT_NAMES, RootedPaths, split_name, walk
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 

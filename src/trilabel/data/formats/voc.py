@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.source_files import read_lines, read_xml
+from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.data.image_paths import RootedPaths, locate
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
@@ -55,11 +56,11 @@ def read(
         if not sets[split]:
             notes.append(f"split {split} has no labels: they are unknown")
     labels = Labels.from_signed(signed, classes, row)
-    drawn, more = _boxes(home / "Annotations", labels.ids, classes) if boxes else (None, [])
+    all_boxes, more = _boxes(home / "Annotations", labels.ids, classes) if boxes else (None, [])
     paths, missing = _paths(images, home / "JPEGImages", labels.ids)
     if missing:
         notes.append(f"{missing} images have no file in {paths.root}")
-    return Dataset(labels.ids, paths, labels, splits, drawn, notes=(*notes, *more))
+    return Dataset(labels.ids, paths, labels, splits, all_boxes, notes=(*notes, *more))
 
 
 def _paths(images: str | Path | None, usual: Path, ids: Names) -> tuple[RootedPaths, int]:

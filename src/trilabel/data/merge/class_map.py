@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.table_file import read_rows, usual_delimiter
+from trilabel.data.tables import first_bytes, open_table, read_rows, usual_delimiter
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels
 
@@ -18,7 +18,12 @@ ClassMap = Mapping[str, Mapping[str, str]]  # set ("" for all) â†’ class there â
 
 def read_class_map(file: Path) -> dict[str, dict[str, str]]:
     """A table with the columns from and to, and set where a row is about one data set only; an empty `to` drops."""
-    rows = read_rows(file, usual_delimiter(file))
+    try:
+        with open_table(file) as opened:
+            start = first_bytes(opened)
+    except OSError as error:
+        raise TrilabelError(f"{file}, row 1: cannot be read as a table ({error})") from None
+    rows = read_rows(file, usual_delimiter(file, start))
     _, header = next(rows, (1, list[str]()))
     names = [cell.strip().lower() for cell in header]
     if not {"from", "to"} <= set(names) <= {"set", "from", "to"}:
@@ -36,10 +41,10 @@ def read_class_map(file: Path) -> dict[str, dict[str, str]]:
 
 
 def check_class_map(sets: Mapping[str, Dataset], classes: ClassMap) -> None:
-    """Refuses a map that speaks of a set or class that is not there."""
+    """Refuses a map with a set or class that does not exist."""
     for name, renamed in classes.items():
         if name and name not in sets:
-            raise unknown_name_error("set that the map of classes speaks of", name, sets)
+            raise unknown_name_error("data set for the map of classes", name, sets)
         there = {one for key, dataset in sets.items() if name in ("", key) for one in dataset.classes}
         for old in renamed:
             if old not in there:
@@ -47,7 +52,7 @@ def check_class_map(sets: Mapping[str, Dataset], classes: ClassMap) -> None:
 
 
 def joined_of_some(sets: Mapping[str, Dataset], classes: ClassMap) -> list[dict[str, Any]]:
-    """Where several classes become one and a set has only some of them: what it says of those stands for all."""
+    """Where several classes become one and a set has only some of them: its labels of those count for all."""
     found = []
     for name, dataset in sets.items():
         there, parts_of = set(dataset.classes), dict[str, list[str]]()
@@ -78,14 +83,14 @@ def renamed(name: str, dataset: Dataset, classes: ClassMap) -> Dataset:
     csr, shape = dataset.labels.csr, dataset.labels.csr.shape
     present = sp.coo_array(sp.csr_array((np.int32(csr.data > 0), csr.indices, csr.indptr), shape=shape) @ onto)
     absent = sp.coo_array(sp.csr_array((np.int32(csr.data < 0), csr.indices, csr.indptr), shape=shape) @ onto)
-    some = present.data > 0
+    any_of = present.data > 0
     all_of = absent.data == np.bincount(column[kept], minlength=len(names))[absent.col]
-    rows = np.concatenate([present.row[some], absent.row[all_of]])
-    columns = np.concatenate([present.col[some], absent.col[all_of]])
-    signs = np.repeat(np.array([1, -1], np.int8), [some.sum(), all_of.sum()])
+    rows = np.concatenate([present.row[any_of], absent.row[all_of]])
+    columns = np.concatenate([present.col[any_of], absent.col[all_of]])
+    signs = np.repeat(np.array([1, -1], np.int8), [any_of.sum(), all_of.sum()])
     labels = Labels.from_entries(rows, columns, signs, names, dataset.labels.ids)
     boxes = dataset.boxes
     if boxes is not None:
-        drawn = np.flatnonzero(column[boxes.cls] >= 0)
-        boxes = Boxes(boxes.image[drawn], column[boxes.cls[drawn]], boxes.xyxy[drawn])
+        kept_boxes = np.flatnonzero(column[boxes.cls] >= 0)
+        boxes = Boxes(boxes.image[kept_boxes], column[boxes.cls[kept_boxes]], boxes.xyxy[kept_boxes])
     return Dataset(labels.ids, dataset.paths, labels, dataset.splits, boxes, notes=dataset.notes)

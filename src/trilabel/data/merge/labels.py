@@ -18,7 +18,7 @@ _MOST_LISTED = 1000
 
 @dataclass(frozen=True)
 class _Statements:
-    """What the sets say: one entry a known label of a set, set by set."""
+    """What the sets say: one entry per known label of a set, set by set."""
 
     row: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -46,7 +46,7 @@ def merge_labels(
 ) -> tuple[Labels, dict[str, Any]]:
     """(labels of the images `ids`, what a report says of those stated twice); row_of[part] says where images go."""
     said = _Statements.of(parts, row_of, names)
-    # Only images that stand more than once can have a label twice: most labels need no sorting.
+    # Only images that are in several sets can have a label twice: most labels need no sorting.
     shared = (np.bincount(np.concatenate(list(row_of.values())), minlength=len(ids)) > 1)[said.row]
     alone, order = np.flatnonzero(~shared), np.flatnonzero(shared)
     order = order[np.argsort(said.row[order] * len(names) + said.column[order], kind="stable")]
@@ -56,8 +56,8 @@ def merge_labels(
     positives = np.concatenate(([0], np.cumsum(said.sign[order] > 0)))
     present = positives[end] - positives[start]
     both = (present > 0) & (present < end - start)
-    some = np.flatnonzero(both)[:_MOST_LISTED]
-    listed = [_contradiction(said, order[start[i] : end[i]], list(parts), ids, names) for i in some]
+    shown = np.flatnonzero(both)[:_MOST_LISTED]
+    listed = [_contradiction(said, order[start[i] : end[i]], list(parts), ids, names) for i in shown]
     if listed and conflict == "error":
         raise TrilabelError(_complaint(listed[0], int(both.sum())))
     settled = said.sign[order[end - 1 if conflict == "last" else start]]

@@ -1,157 +1,11 @@
-"""How the embedded scenes are drawn: a canvas, a pen, and a painter for each class of thing.
+"""The things in scenes: how each class is drawn, where and how large, and the clutter that is of no class."""
 
-A shape is a field of signed distances in the object's own coordinates (u right, v down, the object fills −1…1):
-one affine map gives size, turn and skew, and the distance gives smooth edges. Only operations that IEEE 754 rounds
-exactly are used (+ − × ÷ √ floor min max), and of the random generator only `random()`: no library moves a pixel.
-"""
-
-import math
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Field = NDArray[np.floating[Any]]  # one number a pixel; float32 throughout, which the stubs cannot follow
-Color = tuple[float, float, float]  # 0…255
-Point = tuple[float, float]
-
-VISIBLE = 0.6  # share of an object's pixels that later things must leave in view
-SPECK = 0.003  # share of the picture under which an object is too small to be one
-
-
-class Dice:
-    """The random choices of one scene, all made from `random()`, whose bits never depend on the machine."""
-
-    def __init__(self, seed: int, index: int) -> None:
-        self.random = np.random.default_rng((seed, index)).random
-
-    def between(self, low: float, high: float) -> float:
-        return low + (high - low) * float(self.random())
-
-    def below(self, count: int) -> int:
-        return int(self.random() * count)
-
-    def chance(self, share: float) -> bool:
-        return bool(self.random() < share)
-
-    def tint(self, colors: tuple[Color, ...], spread: float = 22) -> Color:
-        """Return one of the colors, slightly changed."""
-        red, green, blue = colors[self.below(len(colors))]
-        light = self.between(-spread, spread)
-        noise = [light + self.between(-spread, spread) for _ in range(3)]
-        return (red + noise[0], green + noise[1], blue + noise[2])
-
-
-class Canvas:
-    """The picture so far, and which object each pixel shows (0: none; k: the k-th object)."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.middle: Field = ((np.arange(size) + 0.5) / size).astype(np.float32)  # of each pixel, in 0…1
-        self.pixels: Field = np.zeros((3, size, size), np.float32)
-        self.owner = np.zeros((size, size), np.int16)
-        self.kinds: list[int] = []  # class of each object
-        self.areas = [0]  # pixels each object had when it was drawn
-
-    def add(self, pen: "Pen", paint: Callable[["Pen"], None], kind: int | None) -> bool:
-        """Paint an object (or, with kind None, clutter), unless it would hide most of what is there already."""
-        pixels, owner = self.pixels.copy(), self.owner.copy()
-        pen.mark = 0 if kind is None else len(self.areas)
-        paint(pen)
-        counts = np.bincount(self.owner.ravel(), minlength=len(self.areas) + 1)
-        hides = any(counts[k] < VISIBLE * self.areas[k] for k in range(1, len(self.areas)))
-        if hides or (kind is not None and counts[pen.mark] < SPECK * self.size * self.size):
-            self.pixels, self.owner = pixels, owner
-            return False
-        if kind is not None:
-            self.kinds.append(kind)
-            self.areas.append(int(counts[pen.mark]))
-        return True
-
-    def visible_boxes(self) -> list[tuple[int, NDArray[np.float32]]]:
-        """Return (class, x0 y0 x1 y1 relative to the picture) of each object."""
-        boxes = []
-        for k, kind in enumerate(self.kinds, start=1):
-            seen = self.owner == k
-            x, y = np.flatnonzero(seen.any(0)), np.flatnonzero(seen.any(1))
-            edges = np.array([x[0], y[0], x[-1] + 1, y[-1] + 1], np.float32)
-            boxes.append((kind, edges / np.float32(self.size)))
-        return boxes
-
-
-# ---- shapes
-
-
-class Pen:
-    """Draws one object: knows where its coordinates lie on the canvas."""
-
-    def __init__(self, canvas: Canvas, dice: Dice, centre: Point, radius: float, turn: float) -> None:
-        self.canvas, self.dice, self.mark = canvas, dice, 0
-        self.scale = radius * canvas.size  # pixels to one unit of the object
-
-        def pixels(middle: float) -> slice:
-            low, high = (math.floor((middle + side * radius) * canvas.size) for side in (-1.35, 1.35))
-            return slice(max(0, low), min(canvas.size, high + 1))
-
-        columns, rows = pixels(centre[0]), pixels(centre[1])
-        self.patch = (rows, columns)
-        x = (canvas.middle[columns] - centre[0]) * (1 / radius)
-        y = (canvas.middle[rows, None] - centre[1]) * (1 / radius)
-        # The turn is given as the tangent of half its angle: that needs no sine, whose last bit differs by machine.
-        cos, sin = (1 - turn * turn) / (1 + turn * turn), 2 * turn / (1 + turn * turn)
-        wide, skew, mirror = dice.between(0.9, 1.1), dice.between(-0.1, 0.1), 1 - 2 * dice.below(2)
-        self.v: Field = (y * cos - x * sin) * wide
-        self.u: Field = ((x * cos + y * sin) * (1 / wide) + self.v * skew) * mirror
-        self.shade: Field = self.v * dice.between(-30, 5)
-
-    def fill(self, shape: Field, color: Color) -> None:
-        """Color the inside (negative distances) of a shape, edges smoothed over one pixel."""
-        cover = np.minimum(np.maximum(0.5 - shape * self.scale, 0), 1)
-        here = self.canvas.pixels[:, *self.patch]
-        here += cover * (np.array(color, np.float32)[:, None, None] + self.shade - here)
-        self.canvas.owner[self.patch][cover > 0.5] = self.mark
-
-    def ellipse(self, u: float, v: float, ru: float, rv: float) -> Field:
-        a, b = (self.u - u) * (1 / ru), (self.v - v) * (1 / rv)
-        shape: Field = (np.sqrt(a * a + b * b) - 1) * min(ru, rv)
-        return shape
-
-    def polygon(self, *corners: Point) -> Field:
-        """Return a convex polygon whose corners go clockwise on the screen."""
-        inside: Field = self.edges(corners).max(0)
-        return inside
-
-    def box(self, left: float, top: float, right: float, bottom: float) -> Field:
-        return self.polygon((left, top), (right, top), (right, bottom), (left, bottom))
-
-    def edges(self, corners: tuple[Point, ...]) -> Field:
-        """Return the distance outside each of the polygon's lines: K×h×w."""
-        a, b, offset = _half_planes(corners)
-        distances: Field = self.u * a + self.v * b + offset
-        return distances
-
-
-@lru_cache(maxsize=512)
-def _half_planes(corners: tuple[Point, ...]) -> Field:
-    """Return the lines a·u + b·v + offset of a polygon's sides: 3×K×1×1, positive outside."""
-    lines = []
-    for (u, v), (u2, v2) in zip(corners, corners[1:] + corners[:1], strict=True):
-        length = math.sqrt((u2 - u) * (u2 - u) + (v2 - v) * (v2 - v))
-        a, b = (v2 - v) / length, (u - u2) / length
-        lines.append((a, b, -a * u - b * v))
-    return np.array(lines, np.float32).T[:, :, None, None]
-
-
-def _union(*shapes: Field) -> Field:
-    whole = shapes[0]
-    for shape in shapes[1:]:
-        whole = np.minimum(whole, shape)
-    return whole
-
-
-# ---- things
+from trilabel.data.scenes.canvas import Color, Pen, union
 
 WHITE: Color = (245, 245, 240)
 DARK: Color = (45, 45, 55)
@@ -191,7 +45,7 @@ def _star(pen: Pen) -> None:
 def _cloud(pen: Pen) -> None:
     puffs = [pen.ellipse(-0.5, 0.15, 0.42, 0.3), pen.ellipse(0.5, 0.17, 0.45, 0.28)]
     puffs += [pen.ellipse(pen.dice.between(-0.3, 0.2), -0.1, 0.45, 0.42), pen.ellipse(0, 0.2, 0.5, 0.25)]
-    pen.fill(_union(*puffs), pen.dice.tint((WHITE, (215, 220, 230), (150, 155, 170))))
+    pen.fill(union(*puffs), pen.dice.tint((WHITE, (215, 220, 230), (150, 155, 170))))
 
 
 def _bird(pen: Pen) -> None:
@@ -199,7 +53,7 @@ def _bird(pen: Pen) -> None:
     shadow = (color[0] * 0.7, color[1] * 0.7, color[2] * 0.7)
     pen.fill(pen.polygon((0.2, -lift), (0.3, 0.1), (-0.05, 0.1)), shadow)  # the far wing
     tail = pen.polygon((-1.0, -0.12), (-0.3, 0.05), (-0.3, 0.28), (-0.95, 0.16))
-    pen.fill(_union(pen.ellipse(0, 0.17, 0.58, 0.25), pen.ellipse(0.5, 0.0, 0.23, 0.22), tail), color)
+    pen.fill(union(pen.ellipse(0, 0.17, 0.58, 0.25), pen.ellipse(0.5, 0.0, 0.23, 0.22), tail), color)
     pen.fill(pen.polygon((0.68, -0.1), (1.0, 0.02), (0.68, 0.1)), (240, 150, 40))
     pen.fill(pen.ellipse(0.55, -0.05, 0.06, 0.06), DARK if sum(color) > 300 else WHITE)
     pen.fill(pen.polygon((-0.55, -lift), (-0.2, 0.3 - lift), (0.25, 0.12), (-0.2, 0.2)), shadow)
@@ -224,16 +78,16 @@ def _tree(pen: Pen) -> None:
             pen.fill(pen.polygon((0, top), (wide, top + 0.68), (-wide, top + 0.68)), leaves)
     else:
         crown = [pen.ellipse(x, y, 0.42, 0.4) for x, y in ((-0.34, -0.1), (0.34, -0.12), (0, -0.5))]
-        pen.fill(_union(*crown, pen.ellipse(0, -0.15, 0.4, 0.4)), leaves)
+        pen.fill(union(*crown, pen.ellipse(0, -0.15, 0.4, 0.4)), leaves)
 
 
 def _flower(pen: Pen) -> None:
     green = pen.dice.tint((GREEN,))
     leaf = pen.ellipse(0.27, 0.62, 0.27, 0.1)
-    pen.fill(_union(pen.box(-0.06, -0.1, 0.06, 1.0), leaf), green)
+    pen.fill(union(pen.box(-0.06, -0.1, 0.06, 1.0), leaf), green)
     ring = ((0.0, -0.36), (0.34, -0.11), (0.21, 0.29), (-0.21, 0.29), (-0.34, -0.11))
     petals = [pen.ellipse(x, y - 0.3, 0.27, 0.27) for x, y in ring]
-    pen.fill(_union(*petals), pen.dice.tint(VIVID))
+    pen.fill(union(*petals), pen.dice.tint(VIVID))
     pen.fill(pen.ellipse(0, -0.3, 0.21, 0.21), pen.dice.tint((YELLOW, BROWN, WHITE)))
 
 
@@ -264,8 +118,8 @@ def _person(pen: Pen) -> None:
     other = pen.polygon((-0.3, -0.42), (-0.18, -0.42), (-0.4, 0.22), (-0.52, 0.18))
     if pen.dice.chance(0.35):  # waving
         arms = pen.polygon((0.45, -0.95), (0.57, -0.92), (0.3, -0.25), (0.18, -0.3))
-    pen.fill(_union(arms, other), skin)
-    legs = _union(pen.box(-0.22, 0.2, -0.03, 0.98), pen.box(0.03, 0.2, 0.22, 0.98))
+    pen.fill(union(arms, other), skin)
+    legs = union(pen.box(-0.22, 0.2, -0.03, 0.98), pen.box(0.03, 0.2, 0.22, 0.98))
     pen.fill(legs, pen.dice.tint((DARK, (60, 80, 140), BROWN, (150, 150, 155))))
     pen.fill(pen.polygon((-0.28, -0.45), (0.28, -0.45), (0.24, 0.3), (-0.24, 0.3)), shirt)
     pen.fill(pen.ellipse(0, -0.7, 0.23, 0.26), pen.dice.tint((DARK, BROWN, YELLOW)))

@@ -34,7 +34,7 @@ def read_vectors(path: str | Path, classes: Sequence[str], size: int) -> NDArray
 
 
 def _search(path: str | Path, names: list[str], size: int) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
-    """(vectors of what is found of names and words, what to say of words whose line has too many numbers)."""
+    """(vectors of the names and words found, messages about words whose line has too many numbers)."""
     left = set(names) - {""}
     wanted = left.union(*(name.split() for name in names))
     starts = {name.split()[0] for name in wanted}
@@ -42,7 +42,7 @@ def _search(path: str | Path, names: list[str], size: int) -> tuple[dict[str, ND
     longer: dict[str, str] = {}
     for number, line in _lines(path):
         first = _FIRST_TOKEN.match(line)
-        # Most lines of a large file are of no interest: a look at the first word must do.
+        # Most lines of a large file are of no interest: only the first word is checked.
         if number > 1 and (first is None or _plain(_text(first[1])).partition(" ")[0] not in starts):
             continue
         tokens = line.split()
@@ -71,7 +71,9 @@ def _lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         with Path(path).open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
                 if len(line) == _LONGEST_LINE:
-                    raise TrilabelError(f"{path}: line {number} does not end; give word vectors as text, a line a word")
+                    raise TrilabelError(
+                        f"{path}: line {number} does not end; give word vectors as text, one word per line"
+                    )
                 yield number, line
     except OSError as error:
         raise TrilabelError(f"{path}: cannot be read as a file of word vectors ({error.strerror or error})") from None
@@ -95,7 +97,7 @@ def _vector(path: str | Path, number: int, tokens: list[bytes], size: int) -> ND
 
 
 def _numbers(tokens: list[bytes]) -> int:
-    """How many numbers stand at the end of a line, behind a name of one word at least."""
+    """How many numbers are at the end of a line, behind a name of one word at least."""
     count = 0
     for token in reversed(tokens[1:]):
         try:

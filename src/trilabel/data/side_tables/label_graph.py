@@ -1,4 +1,4 @@
-"""Which labels go together: for each label a few others, with weights to start learning from.
+"""Which labels occur together: for each label a few others, with weights to start learning from.
 
 The weight of neighbour j' of label j says how far the presence of j' speaks for that of j.
 """

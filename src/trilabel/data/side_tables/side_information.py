@@ -1,4 +1,4 @@
-"""Small tables that people give beside the labels: groups that images belong to, edges of a graph."""
+"""Small tables given in addition to the labels: groups that images belong to, edges of a graph."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.table_file import DELIMITERS, read_rows, suffix
+from trilabel.data.tables import DELIMITERS, read_rows, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -17,7 +17,7 @@ def rows_of(path: Path, headers: Sequence[str]) -> Iterator[tuple[int, list[str]
     if not path.is_file():
         raise TrilabelError(f"{path}: no such file; give a table with the columns {wanted}")
     width = 0
-    for line, row in read_rows(path, DELIMITERS.get(suffix(path), ",")):
+    for line, row in read_rows(path, DELIMITERS.get(table_suffix(path), ",")):
         cells = [cell.strip() for cell in row]
         if not width and ",".join(cells).lower() not in headers:
             raise TrilabelError(f"{path}, row {line}: the columns are {wanted}, not {','.join(cells)!r}")
@@ -30,9 +30,9 @@ def rows_of(path: Path, headers: Sequence[str]) -> Iterator[tuple[int, list[str]
 
 
 def read_groups(path: str | Path, ids: Names) -> NDArray[np.int64]:
-    """The number of the group of each image in `ids`, by a table of image and group; −1 where that says nothing.
+    """The number of the group of each image in `ids`, by a table of image and group; −1 where it has none.
 
-    Images that are not in `ids` are passed over: a table may cover more than is trained on.
+    Images that are not in `ids` are ignored: a table may cover more than is trained on.
     """
     path = Path(path)
     rows = rows_of(path, ["image,group"])

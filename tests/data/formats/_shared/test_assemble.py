@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracles import assembling
-from trilabel.data.formats._shared.assemble import assemble, check_choice
+from trilabel.data.formats._shared.assemble import assemble
 from trilabel.errors import TrilabelError
 
 
@@ -50,5 +50,3 @@ def test_splits_boxes_and_notes():
 def test_mistakes_name_what_was_read():
     with pytest.raises(TrilabelError, match=r"^x.json: image '1' is listed twice"):
         assemble(Path("x.json"), ids=["1", "1"], paths=["1", "1"], classes=["cat"], entries=[])
-    with pytest.raises(TrilabelError, match=r"^x.json: unlisted='no': use one of 'absent', 'unknown'$"):
-        check_choice(Path("x.json"), "unlisted", "no", ("absent", "unknown"))

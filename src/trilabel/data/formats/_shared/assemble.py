@@ -1,4 +1,4 @@
-"""From what a reader came across, image by image, to a `Dataset`."""
+"""From what a reader found, image by image, to a `Dataset`."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -34,7 +34,7 @@ def assemble(
 ) -> Dataset:
     """A data set of the images `ids` at `paths`; `path` is what was read, for messages.
 
-    An entry may stand more than once; a label with entries that disagree is unknown, and a note counts them. In the
+    An entry may be given more than once; a label with entries that disagree is unknown, and a note counts them. In the
     images `absent_in` every label without an entry is absent, in the others unknown. `split_of` names the split of
     each image ("" for none).
     """
@@ -55,14 +55,8 @@ def assemble(
     )
 
 
-def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> None:
-    """Refuses a reading option that is none of those allowed."""
-    if value not in allowed:
-        raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
-
-
 def numbers_first(name: str) -> tuple[int, int, str]:
-    """Sorts names of classes: numbers as numbers, other names behind them."""
+    """Sorts names of classes: numbers as numbers, then other names."""
     number = name.isascii() and name.isdigit()
     return (0, int(name[:18]), name) if number else (1, 0, name)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def most_frequent(
     codes: Mapping[str, int], counted: NDArray[np.int64], count: int
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """The names whose codes stand in `counted` most often, and the column of each code (−1 for none).
+    """The names whose codes are in `counted` most often, and the column of each code (−1 for none).
 
     Among equally frequent ones the alphabet decides. The empty name is none.
     """

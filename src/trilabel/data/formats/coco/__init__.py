@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import assemble, check_choice
+from trilabel.data.formats._shared.assemble import assemble
+from trilabel.data.formats.coco.annotation_file import open_annotations
 from trilabel.data.formats.coco.captions import Captions
 from trilabel.data.formats.coco.files import annotation_files, choose_files
 from trilabel.data.formats.coco.instances import Instances
-from trilabel.data.formats.coco.part import open_part
 from trilabel.data.formats.coco.writing import write
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -84,7 +85,7 @@ def _take(
     file: Path, images: str | Path | None, found: Instances | Captions, start: int
 ) -> tuple[list[str], Sequence[str], list[str]]:
     """Hands a file over to `found` and keeps what is short: the file itself takes gigabytes while it is open."""
-    part = open_part(file, images)
+    part = open_annotations(file, images)
     found.add(part, start)
     return part.ids, part.paths, part.split_of
 

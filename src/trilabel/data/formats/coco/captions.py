@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.frequent_names import most_frequent, positives
-from trilabel.data.formats.coco.part import Content, Part
+from trilabel.data.formats.coco.annotation_file import AnnotationFile, CocoLabels
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 
@@ -28,7 +28,7 @@ class Captions:
         self.words: list[NDArray[np.int64]] = []  # … and the code
         self.captioned: list[NDArray[np.int64]] = []  # of every caption the image
 
-    def add(self, part: Part, start: int) -> None:
+    def add(self, part: AnnotationFile, start: int) -> None:
         """Takes the captions of a file whose first image has number `start`."""
         texts = part.document.item("annotations").column("caption", str)
         found = [words_of(text) for text in texts]
@@ -36,7 +36,7 @@ class Captions:
         self.captioned.append(start + part.image_of)
         self.images.append(np.repeat(start + part.image_of, np.fromiter(map(len, found), np.int64, len(found))))
 
-    def content(self, split_of: Sequence[str]) -> Content:
+    def content(self, split_of: Sequence[str]) -> CocoLabels:
         """The labels of all files; `split_of` has the split of each image."""
         images, words = np.concatenate(self.images), np.concatenate(self.words)
         train = np.array([split_name(split) == "train" for split in split_of])
@@ -56,7 +56,7 @@ class Captions:
         ]
         if len(captioned) < len(split_of):
             notes.append(f"{len(split_of) - len(captioned)} images without captions are unknown")
-        return Content(classes, entries, captioned, np.zeros((0, 6)), notes)
+        return CocoLabels(classes, entries, captioned, np.zeros((0, 6)), notes)
 
 
 def words_of(caption: str) -> list[str]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from trilabel.data.formats._shared.source_files import first_key
+from trilabel.data.formats._shared.json_document import first_key
 from trilabel.data.image_paths import split_name
+from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 
 _SPLITS = ("train", "val", "test")
@@ -86,8 +87,7 @@ def _looks_right(file: Path) -> bool:
         return True
     if first_key(file) not in _KEYS:
         return False
-    with file.open("rb") as opened:
-        return re.search(rb'"(images|annotations|categories)"\s*:\s*\[', opened.read(1 << 16)) is not None
+    return re.search(rb'"(images|annotations|categories)"\s*:\s*\[', peek(file)[: 1 << 16]) is not None
 
 
 def _year(file: Path) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.formats._shared.json_document import Json, unique_positions
 from trilabel.data.formats._shared.pixel_boxes import floats, shares
-from trilabel.data.formats._shared.source_files import Json
-from trilabel.data.formats.coco.part import Content, Part, lookup, optional, positions
+from trilabel.data.formats.coco.annotation_file import AnnotationFile, CocoLabels, lookup, optional
 
 
 @dataclass
-class _Found:
+class _FileLabels:
     """What one file says; images count over all files, columns are those of `names`."""
 
     names: list[str]  # categories, in the order of their ids
@@ -28,15 +28,15 @@ class Instances:
 
     def __init__(self, empty: str, unlisted: str) -> None:
         self.empty, self.unlisted = empty, unlisted
-        self.found: list[_Found] = []
+        self.found: list[_FileLabels] = []
 
-    def add(self, part: Part, start: int) -> None:
+    def add(self, part: AnnotationFile, start: int) -> None:
         """Takes the annotations of a file whose first image has number `start`."""
         document, annotations = part.document, part.document.item("annotations")
         if "categories" not in document.value and any("caption" in record for record in annotations.value):
             raise document.error_at("has captions and no categories; choose labels='captions'")
         categories = document.item("categories")
-        place = positions(categories, "id", int)
+        place = unique_positions(categories, "id", int)
         names = categories.column("name", str)
         if "" in names:
             raise categories.error_at("is empty; give the category a name", names.index(""), "name")
@@ -51,7 +51,7 @@ class Instances:
         boxes[:, 0] += start
         shift = np.array([start, 0, 0])
         self.found.append(
-            _Found(
+            _FileLabels(
                 [names[place[number]] for number in order],
                 _placeholders(categories, names, {names[place[order[index]]] for index in set(columns.tolist())}),
                 np.concatenate([entries, negative]) + shift,
@@ -61,7 +61,7 @@ class Instances:
             )
         )
 
-    def content(self, split_of: Sequence[str]) -> Content:
+    def content(self, split_of: Sequence[str]) -> CocoLabels:
         """The labels of all files; `split_of` has the split of each image."""
         placeholders = set.intersection(*(found.placeholders for found in self.found))
         names = dict.fromkeys(name for found in self.found for name in found.names if name not in placeholders)
@@ -78,7 +78,7 @@ class Instances:
             notes.append(f"{twice} categories have the name of another one: they are one class")
         if boxless := sum(found.boxless for found in self.found):
             notes.append(f"{boxless} annotations have no usable box, or their image no size: no boxes of them")
-        return Content(list(names), entries, absent_in, np.concatenate([found.boxes for found in self.found]), notes)
+        return CocoLabels(list(names), entries, absent_in, np.concatenate([found.boxes for found in self.found]), notes)
 
     def _absent(self, entries: NDArray[np.int64], images: int) -> tuple[NDArray[np.int64], list[str]]:
         """The images in which what is not listed is absent, and notes on that."""

@@ -111,7 +111,7 @@ def _boxes(dataset: Dataset, notes: list[str]) -> tuple[Boxes, _Sizes]:
 
 
 def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
-    """Width and height of an image, upright; None where there is no telling."""
+    """Width and height of an image, upright; None where it cannot be read."""
     if dataset.images is not None:
         return int(dataset.images.shape[3]), int(dataset.images.shape[2])
     try:

@@ -1,32 +1,25 @@
 """Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or all tags of an image in one cell."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Unlisted, check_choice, fill_absent
-from trilabel.data.formats._shared.table_file import (
-    DELIMITERS,
-    IMAGE_COLUMNS,
-    TAG_COLUMNS,
-    Table,
-    read_header,
-    read_rows,
-    suffix,
-    understand,
-    usual_delimiter,
-)
-from trilabel.data.formats.csv_table.reading import SIGNS, Cells, read_table
+from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
+from trilabel.data.formats._shared.table_file import TableFile
+from trilabel.data.formats.csv_table.cells import SIGNS, CellReader
+from trilabel.data.formats.csv_table.layout import IMAGE_COLUMNS, TAG_COLUMNS, TableLayout, find_columns
+from trilabel.data.formats.csv_table.reading import read_table
 from trilabel.data.formats.csv_table.tag_lists import is_list
-from trilabel.data.formats.csv_table.writing import write
+from trilabel.data.formats.csv_table.writing import write, write_known
 from trilabel.data.image_paths import is_image, locate
+from trilabel.data.options import check_choice
+from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.errors import TrilabelError, unknown_name_error
 
-__all__ = ["RULE", "detect", "read", "write"]
+__all__ = ["RULE", "detect", "read", "write", "write_known"]
 
 RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not listed are unknown"
 _ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
@@ -34,7 +27,7 @@ _ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
 
 def detect(path: Path) -> bool:
     """Whether this is a file named like a table."""
-    return path.is_file() and suffix(path) in DELIMITERS
+    return path.is_file() and table_suffix(path) in DELIMITERS
 
 
 def read(
@@ -56,27 +49,22 @@ def read(
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
     the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
     becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
-    `image` and `tags` name the columns of images and of tags, `separator` stands between the tags of a cell.
+    `image` and `tags` name the columns of images and of tags, `separator` is between the tags of a cell.
     `unlisted` is what everything else is in an image of which something is known.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
     check_choice(path, "values", values, ("auto", "binary", "signed"))
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
-    delimiter = delimiter or usual_delimiter(path)
-    header = read_header(path, delimiter)
-    names = [cell.strip().lower() for cell in header]
-    if layout == "auto" and (tags or _has_tags(path, delimiter, names, ignore)):
-        layout = "tags"
-    column = _column(path, header, image) if image else _images_column(path, delimiter, names)
-    table = understand(path, delimiter, header, layout, ignore, column, _column(path, header, tags))
-    if unlisted == "absent" and (values == "signed" or table.value >= 0):
-        raise TrilabelError(
-            f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one says "
-            "itself what is unknown"
-        )
-    cells = Cells(SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else SIGNS)
-    labels, files, splits = read_table(table, cells, separator if table.tags >= 0 else conflict)
+    with TableFile(path, delimiter) as file:
+        table = _layout_of(file, layout, ignore, image, tags)
+        if unlisted == "absent" and (values == "signed" or table.value >= 0):
+            raise TrilabelError(
+                f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one says "
+                "itself what is unknown"
+            )
+        cells = CellReader(SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else SIGNS)
+        labels, files, splits = read_table(file, table, cells, conflict, separator)
     if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
         raise TrilabelError(
             f"{path}: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
@@ -91,32 +79,41 @@ def read(
     return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
 
 
-def _column(path: Path, header: list[str], name: str | None) -> int:
+def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
+    """What the columns are, by their names and, where these do not tell, by the first rows."""
+    names = [cell.strip().lower() for cell in file.header]
+    if layout == "auto" and (tags or _has_tags(file, names, ignore)):
+        layout = "tags"
+    column = _column(file, image) if image else _images_column(file, names)
+    return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags))
+
+
+def _column(file: TableFile, name: str | None) -> int:
     """The column of this name; −1 where none is named."""
-    if name is not None and name not in header:
-        raise unknown_name_error(f"column in {path}", name, header)
-    return -1 if name is None else header.index(name)
+    if name is not None and name not in file.header:
+        raise unknown_name_error(f"column in {file.path}", name, file.header)
+    return -1 if name is None else file.header.index(name)
 
 
-def _images_column(path: Path, delimiter: str, names: list[str]) -> int:
+def _images_column(file: TableFile, names: list[str]) -> int:
     """Where no column is called image, or the like: the first that names image files, if any does."""
     if set(names) & set(IMAGE_COLUMNS) or not any(names):
         return -1
-    some = [row for _, row in islice(read_rows(path, delimiter), 1, 50) if len(row) == len(names)]
-    full = (column for column in range(len(names)) if some and all(is_image(row[column].strip()) for row in some))
+    rows = [row for row in file.sample(50)[1:] if len(row) == len(names)]
+    full = (column for column in range(len(names)) if rows and all(is_image(row[column].strip()) for row in rows))
     return next(full, -1)
 
 
-def _has_tags(path: Path, delimiter: str, names: list[str], ignore: Sequence[str]) -> bool:
+def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
     """Whether there is one column called tags, or the like, with words in it, or one called label with lists."""
     called = [column for column, name in enumerate(names) if name in TAG_COLUMNS and name not in ignore]
     lists = [names.index("label")] if "label" in names and "value" not in names else []
     if len(called) != 1 and not lists:
         return False
-    some = [row for _, row in islice(read_rows(path, delimiter), 1, 1000) if len(row) == len(names)]
-    if len(called) == 1 and any(_is_word(row[called[0]].strip().lower()) for row in some):
+    rows = [row for row in file.sample(1000)[1:] if len(row) == len(names)]
+    if len(called) == 1 and any(_is_word(row[called[0]].strip().lower()) for row in rows):
         return True
-    return bool(lists) and any(is_list(row[lists[0]]) for row in some)
+    return bool(lists) and any(is_list(row[lists[0]]) for row in rows)
 
 
 def _is_word(text: str) -> bool:
@@ -128,9 +125,9 @@ def _is_word(text: str) -> bool:
     return False
 
 
-def _notes(table: Table, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
+def _notes(table: TableLayout, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
     if unlisted == "absent":
-        yield "what is not said of an image is absent, but where nothing is said of it"
+        yield "labels that are not listed are absent, except in images without any"
     elif table.tags >= 0:
         yield "listed tags are present; every other label, and all of an image without tags, is unknown"
     elif table.label >= 0 and table.value < 0:

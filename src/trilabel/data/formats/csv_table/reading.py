@@ -1,12 +1,11 @@
-"""Reading the rows of a table: fast where nothing is wrong with it, and row by row to say what is where something is.
+"""Reading the rows of a table: pandas reads it in chunks, as text, and NumPy finds out whether anything is wrong.
 
-Pandas reads a table in pieces, as text, and NumPy finds out *whether* something is wrong with it. Only then does
-`_refuse` walk through it, so that tables without faults are read fast.
+Only then does `faults.refuse` go through it row by row, so that tables without faults are read fast.
 """
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,89 +13,89 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.table_file import TAG_COLUMNS, NameTooLong, Table
+from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, TableFile
+from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
+from trilabel.data.formats.csv_table.faults import refuse
+from trilabel.data.formats.csv_table.layout import TableLayout
 from trilabel.data.formats.csv_table.tag_lists import is_list, tags_of, usual_separator
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
-SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
-_NO_LABEL = 2  # stands for the text of a cell that is no label
 _Splits = dict[str, NDArray[np.int64]]
-_Found = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
+_TableLabels = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
 
 
-@dataclass
-class Cells:
-    """What the text of a cell says, and which texts there were."""
-
-    signs: dict[str, int]
-    seen: set[str] = field(default_factory=set)
-
-    def sign(self, text: str) -> int:
-        """+1, −1 or 0, or _NO_LABEL."""
-        return self.signs.get(text.strip().lower(), _NO_LABEL)
-
-    def sign_all(self, cells: NDArray[Any]) -> NDArray[np.int8]:
-        """`sign` of every cell, worked out once for each of the few texts that stand in them."""
-        codes, texts = pd.factorize(cells)
-        self.seen.update(text.strip().lower() for text in texts)
-        return np.array([self.sign(text) for text in texts], np.int8)[codes]
-
-
-def read_table(table: Table, cells: Cells, rule: Any) -> _Found:
-    """All labels of a table; `rule` is what becomes of contradictions in a long one, or what separates tags."""
-    layout = _read_long if table.label >= 0 else _read_tags if table.tags >= 0 else _read_wide
+def read_table(
+    file: TableFile, layout: TableLayout, cells: CellReader, conflict: Any, separator: str | None
+) -> _TableLabels:
+    """All labels of a table; `conflict` is for long ones, `separator` for those with tags."""
     name_size = 64
     while True:
+        table = _TableReader(file, layout, cells, name_size)
         try:
-            return layout(table, cells, rule, name_size)
+            if layout.label >= 0:
+                return _read_long(table, conflict)
+            return _read_tags(table, separator) if layout.tags >= 0 else _read_wide(table)
         except NameTooLong:
             name_size *= 8
 
 
-def _chunks(table: Table, cells: Cells, name_size: int) -> Iterator[tuple[Names, pd.DataFrame]]:
-    """The table's chunks, and after the last an error if something was wrong that pandas does not mention."""
-    rows = 0
-    try:
-        for names, chunk in table.chunks(name_size):
-            rows += len(chunk)
-            yield names, chunk
-    except (ValueError, EOFError, OSError, zlib.error) as error:  # pandas has several kinds of ValueError
-        _refuse(table, cells, f"cannot be read as a table ({str(error).strip()})")
-    if not rows:
-        raise TrilabelError(f"{table.path}: no rows below the header")
-    if not table.looks_whole(rows):
-        _refuse(table, cells, otherwise=None)
+@dataclass(frozen=True)
+class _TableReader:
+    """A table being read: the open file, what its columns are, and what its cells say."""
+
+    file: TableFile
+    layout: TableLayout
+    cells: CellReader
+    name_size: int
+
+    def chunks(self) -> Iterator[tuple[Names, pd.DataFrame]]:
+        """Names of images and all columns of many rows at a time; after the last, an error where bytes are damaged."""
+        count = 0
+        try:
+            for names, chunk in self.file.chunks(self.layout.image, self.name_size):
+                count += len(chunk)
+                yield names, chunk
+        except DamagedTable:
+            self.refuse(otherwise=None)
+        except (ValueError, EOFError, OSError, zlib.error) as error:  # pandas has several kinds of ValueError
+            self.refuse(f"cannot be read as a table ({str(error).strip()})")
+        if not count:
+            raise TrilabelError(f"{self.file.path}: no rows below the header")
+
+    def refuse(self, otherwise: str | None = "cannot be read as a table") -> None:
+        """Raises an error about the first row with a fault; where there is none, one that says `otherwise`."""
+        refuse(self.file, self.layout, self.cells, otherwise)
 
 
-def _read_wide(table: Table, cells: Cells, _: Any, name_size: int) -> _Found:
-    images, parts = _Images(table, cells), []
-    for names, chunk in _chunks(table, cells, name_size):
-        values = cells.sign_all(chunk[table.classes].to_numpy().ravel()).reshape(-1, len(table.classes))
-        if (values == _NO_LABEL).any():
-            _refuse(table, cells)
+def _read_wide(table: _TableReader) -> _TableLabels:
+    images, columns, parts = _Images(table), table.layout.classes, []
+    for names, chunk in table.chunks():
+        values = table.cells.sign_all(chunk[columns].to_numpy().ravel()).reshape(-1, len(columns))
+        if (values == NO_LABEL).any():
+            table.refuse()
         parts.append(sp.csr_array(values))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
     if len(ids) < len(codes):
-        _refuse(table, cells)
-    classes = Names([table.header[column] for column in table.classes])
+        table.refuse()
+    classes = Names([table.layout.header[column] for column in columns])
     return Labels(sp.csr_array(sp.vstack(parts, format="csr")), classes, ids), files, splits
 
 
-def _read_long(table: Table, cells: Cells, conflict: Any, name_size: int) -> _Found:
-    images, classes, added = _Images(table, cells), {"": -1}, 0
+def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
+    images, classes, added = _Images(table), {"": -1}, 0
     rows, columns, values = [], [], []
-    for all_names, chunk in _chunks(table, cells, name_size):
+    for all_names, chunk in table.chunks():
         codes, names = all_names.distinct()
-        column = _codes(chunk[table.label], classes)
+        column = _codes(chunk[table.layout.label], classes)
         value = (column >= 0).astype(np.int8)
-        if table.value >= 0:
-            value = cells.sign_all(chunk[table.value].to_numpy())
-        if (value == _NO_LABEL).any() or value[column < 0].any():
-            _refuse(table, cells)
+        if table.layout.value >= 0:
+            value = table.cells.sign_all(chunk[table.layout.value].to_numpy())
+        if (value == NO_LABEL).any() or value[column < 0].any():
+            table.refuse()
         known = np.flatnonzero(value)
         rows.append((codes[known] + added).astype(np.int32))
         columns.append(column[known])
@@ -108,26 +107,28 @@ def _read_long(table: Table, cells: Cells, conflict: Any, name_size: int) -> _Fo
     del rows, codes
     entries = row, np.concatenate(columns), np.concatenate(values)
     for name in [name for name in classes if is_list(name)][:1]:
-        raise TrilabelError(f"{table.path}: label {name!r} is a list; if cells hold several tags, say layout='tags'")
+        raise TrilabelError(
+            f"{table.file.path}: label {name!r} is a list; if cells hold several tags, pass layout='tags'"
+        )
     try:
         return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits
     except TrilabelError as error:
-        raise TrilabelError(f"{table.path}: {error}") from None
+        raise TrilabelError(f"{table.file.path}: {error}") from None
 
 
-def _read_tags(table: Table, cells: Cells, separator: str | None, name_size: int) -> _Found:
-    images, lists, parts = _Images(table, cells), {"": -1}, []
-    for names, chunk in _chunks(table, cells, name_size):
-        parts.append(_codes(chunk[table.tags], lists))
+def _read_tags(table: _TableReader, separator: str | None) -> _TableLabels:
+    images, lists, parts = _Images(table), {"": -1}, []
+    for names, chunk in table.chunks():
+        parts.append(_codes(chunk[table.layout.tags], lists))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
     if len(ids) < len(codes):
-        _refuse(table, cells)
+        table.refuse()
     separator = separator or usual_separator(lists)
     of = [*[tags_of(text, separator) for text in lists if text], []]  # equal cells once; the last, −1, is the empty one
     classes = Names(dict.fromkeys(tag for tags in of for tag in tags))
     if not len(classes):
-        raise TrilabelError(f"{table.path}: no image has a tag")
+        raise TrilabelError(f"{table.file.path}: no image has a tag")
     sizes = np.array([len(tags) for tags in of])
     columns = np.split(classes.positions(Names(tag for tags in of for tag in tags)), np.cumsum(sizes)[:-1])
     cell = np.concatenate(parts)
@@ -137,23 +138,25 @@ def _read_tags(table: Table, cells: Cells, separator: str | None, name_size: int
 
 
 class _Images:
-    """The images of a table, gathered piece by piece: names, and files and splits where there are such columns."""
+    """The images of a table, gathered chunk by chunk: names, and files and splits where there are such columns."""
 
-    def __init__(self, table: Table, cells: Cells) -> None:
-        self.table, self.cells = table, cells
+    def __init__(self, table: _TableReader) -> None:
+        self.table = table
         self.names: list[Names] = []
         self.files: list[Names] = []
         self.splits: list[NDArray[np.int32]] = []
         self.split_names = {"": -1}
 
     def add(self, chunk: pd.DataFrame, codes: NDArray[Any], names: Names) -> None:
-        """Adds the images of a piece; row i is about names[codes[i]]."""
+        """Adds the images of a chunk; row i is about names[codes[i]]."""
         self.names.append(names)
         first = _first_of_each(codes, len(names))
-        if self.table.file >= 0:
-            self.files.append(Names(chunk[self.table.file].to_numpy()[first]))
-        if self.table.split >= 0:
-            self.splits.append(self._one(_codes(chunk[self.table.split], self.split_names, split_name), codes, first))
+        if self.table.layout.file >= 0:
+            self.files.append(Names(chunk[self.table.layout.file].to_numpy()[first]))
+        if self.table.layout.split >= 0:
+            self.splits.append(
+                self._one(_codes(chunk[self.table.layout.split], self.split_names, split_name), codes, first)
+            )
 
     def join(self) -> tuple[NDArray[np.int64], Names, Names | None, _Splits]:
         """(codes, ids, files, splits): every image once; the i-th that was added is ids[codes[i]]."""
@@ -161,7 +164,7 @@ class _Images:
         self.names.clear()  # nine million names need not be in memory twice
         codes, ids = joined.distinct()
         if not np.diff(ids.offsets).all():
-            _refuse(self.table, self.cells)
+            self.table.refuse()
         first = _first_of_each(codes, len(ids)) if self.files or self.splits else codes[:0]
         files = Names.join(self.files).take(first) if self.files else None
         of = self._one(np.concatenate(self.splits), codes, first) if self.splits else codes[:0]
@@ -171,12 +174,12 @@ class _Images:
         """The split of each image, once all its rows were seen to agree."""
         split: NDArray[np.int32] = of[first]
         if (of != split[codes]).any():
-            _refuse(self.table, self.cells)
+            self.table.refuse()
         return split
 
 
 def _first_of_each(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Where each of the codes 0 … count − 1 stands first."""
+    """The first position of each of the codes 0 … count − 1."""
     first = np.empty(count, np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several writes to one place the last one stays
     return first
@@ -186,45 +189,3 @@ def _codes(column: "pd.Series[Any]", known: dict[str, int], name: Callable[[str]
     """The number of each cell's text; new texts are added to `known`, which starts out as {"": -1}."""
     codes, texts = pd.factorize(column.to_numpy())
     return np.array([known.setdefault(text, len(known) - 1) for text in map(name, texts)], np.int32)[codes]
-
-
-# ---- slow, to say what is wrong
-
-
-def _refuse(table: Table, cells: Cells, otherwise: str | None = "cannot be read as a table") -> None:
-    """Raises an error about the first row with a fault; where there is none, an error that says `otherwise`."""
-    lines: dict[str, int] = {}
-    splits: dict[str, str] = {}
-    for line, row in table.rows():
-        where = f"{table.path}, row {line}"
-        _check_row(table, cells, row, where)
-        image = row[table.image]
-        if table.label < 0 and lines.setdefault(image, line) != line:
-            raise TrilabelError(f"{where}: image {image!r} stands in row {lines[image]} already; remove one of them")
-        split = split_name(row[table.split]) if table.split >= 0 else ""
-        if splits.setdefault(image, split) != split:
-            raise TrilabelError(f"{where}: image {image!r} is in split {split!r} and in {splits[image]!r}; choose one")
-    if otherwise:
-        raise TrilabelError(f"{table.path}: {otherwise}")
-
-
-def _check_row(table: Table, cells: Cells, row: list[str], where: str) -> None:
-    if len(row) != len(table.header):
-        raise TrilabelError(f"{where}: {len(row)} cells, but the header has {len(table.header)}")
-    image = row[table.image]
-    if not image:
-        raise TrilabelError(f"{where}: the image has no name")
-    values = [(table.header[column], row[column]) for column in table.classes]
-    if table.value >= 0:
-        values = [(row[table.label], row[table.value])]
-    for name, text in values:
-        if cells.sign(text) == _NO_LABEL:
-            hint = f" (if {name!r} is no class, pass it in ignore)" if table.classes else ""
-            if table.classes and (text.strip()[:1].isalpha() or name.strip().lower() in TAG_COLUMNS):
-                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, pass its name as tags)"
-            raise TrilabelError(
-                f"{where}: value {text!r} for image {image!r}, class {name!r}: "
-                f"use 1 present, 0 absent, empty unknown{hint}"
-            )
-        if cells.sign(text) and not name:
-            raise TrilabelError(f"{where}: value {text!r} for image {image!r}, but no label is named")

@@ -8,7 +8,7 @@ _SEPARATORS = (";", "|", ",")
 
 
 def usual_separator(texts: Iterable[str]) -> str:
-    """The first of ; | , that stands in any of the texts, so that "Dog, domestic; Cat" has two tags."""
+    """The first of ; | , that is in any of the texts, so that "Dog, domestic; Cat" has two tags."""
     plain = [text for text in texts if not is_list(text)]
     return next((separator for separator in _SEPARATORS if any(separator in text for text in plain)), ",")
 

@@ -9,8 +9,10 @@ from typing import Literal
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.table_file import DELIMITERS, open_table, suffix, understand
+from trilabel.data.formats._shared.label_columns import label_cells, split_column
+from trilabel.data.formats.csv_table.layout import find_columns
 from trilabel.data.image_paths import relative_to
+from trilabel.data.tables import DELIMITERS, open_table, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
@@ -20,7 +22,7 @@ _IMAGES_AT_ONCE = 4096
 
 
 def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
-    """Writes labels as a table; of a data set also its splits and where its images are. Says what it has no room for.
+    """Writes labels as a table; of a data set also its splits and the paths of its images. Notes what is left out.
 
     What is read back has the same images and classes in the same order, also those of which nothing is known.
     An existing file is replaced whole or not at all.
@@ -35,23 +37,23 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
     with replacing(path) as temporary, open_table(temporary, "wt") as file:
         writer = csv.writer(
             file,
-            delimiter=DELIMITERS.get(suffix(path), ","),
+            delimiter=DELIMITERS.get(table_suffix(path), ","),
             lineterminator="\n",
             quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
         )
         writer.writerow(header)
-        rows = _wide_rows(labels) if layout == "wide" else _long_rows(labels)
+        rows = ([row] for row in label_cells(labels)) if layout == "wide" else _long_rows(labels)
         images = zip(labels.ids, *beside.values(), rows, strict=True)
         with progress(f"writing {path.name}, images", len(labels)) as advance:
-            while some := list(islice(images, _IMAGES_AT_ONCE)):
-                writer.writerows([*start, *end] for *start, ends in some for end in ends)
-                advance(len(some))
+            while part := list(islice(images, _IMAGES_AT_ONCE)):
+                writer.writerows([*start, *end] for *start, ends in part for end in ends)
+                advance(len(part))
     boxes = None if isinstance(data, Labels) else data.boxes
     return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
 
 
 def write_known(labels: Labels, path: str | Path) -> None:
-    """Writes known labels alone, a row each: of an image or class without any there is no word, unlike with `write`."""
+    """Writes known labels alone, one row each: images and classes without any are left out, unlike with `write`."""
     path = Path(path)
     _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
     known = labels.csr.tocoo()
@@ -80,24 +82,15 @@ def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: st
 
 def _wide_header_is_clear(header: list[str], classes: int) -> bool:
     try:
-        return len(understand(Path(), ",", header).classes) == classes
+        return len(find_columns(Path(), ",", header).classes) == classes
     except TrilabelError:
         return False
 
 
-def _wide_rows(labels: Labels) -> Iterator[list[list[str]]]:
-    """For every image a list of one row."""
-    texts = np.array(["0", "", "1"], object)
-    step = (1 << 20) // labels.shape[1] + 1
-    for start in range(0, len(labels), step):
-        block = labels.csr[start : start + step].toarray()
-        yield from ([row] for row in texts[block + 1].tolist())
-
-
 def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
-    """For every image its known labels, a row each; one empty row where there are none, so that the image stays.
+    """For every image its known labels, one row each; one empty row where there are none, so that the image is kept.
 
-    The first image names every class, known or not, so that the order of the classes stays, too.
+    The first image names every class, known or not, so that the order of the classes is kept, too.
     """
     classes, texts = list(labels.classes), ("0", "", "1")
     ends = labels.csr.indptr.tolist()
@@ -118,12 +111,3 @@ def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
     if dataset.splits:
         columns["split"] = split_column(dataset, path)
     return columns
-
-
-def split_column(dataset: Dataset, path: Path) -> list[str]:
-    """The split of each image, of which there may be one only."""
-    split, several = dataset.first_split()
-    for row in several[:1].tolist():
-        both = [repr(name) for name, rows in dataset.splits.items() if row in rows][:2]
-        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table holds one")
-    return split

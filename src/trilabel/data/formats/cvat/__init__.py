@@ -8,9 +8,11 @@ from typing import get_args
 from xml.etree.ElementTree import Element
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats.cvat.file import Document
 from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -22,11 +24,7 @@ _START = re.compile(rb"<annotations\s*>.*?<(version|meta|image|track)\b", re.DOT
 def detect(path: Path) -> bool:
     """Whether this is CVAT's annotations.xml, under any name, or a folder with it."""
     file = _file(path)
-    try:
-        with file.open("rb") as opened:
-            return file.suffix.lower() == ".xml" and _START.search(opened.read(1 << 14)) is not None
-    except (OSError, ValueError):
-        return False
+    return file.suffix.lower() == ".xml" and _START.search(peek(file)[: 1 << 14]) is not None
 
 
 def read(
@@ -120,7 +118,7 @@ def _file(path: Path) -> Path:
 def _images(
     document: Document, pictures: list[Element], images: str | Path | None
 ) -> tuple[list[str], RootedPaths, int]:
-    """Ids, paths and how many files were looked for in vain. In a project, each subset has a folder of its images."""
+    """Ids, paths and how many files were not found. In a project, each subset has a folder of its images."""
     names = [document.text(picture, "name") for picture in pictures]
     inside, by_task = (
         [f"{picture.get(key, '').strip()}/{name}".lstrip("/") for picture, name in zip(pictures, names, strict=True)]
@@ -130,7 +128,7 @@ def _images(
     first: dict[str, Element] = {}
     for name, picture in zip(ids, pictures, strict=True):
         if first.setdefault(name, picture) is not picture:
-            raise document.error_at(picture, f"image {name!r} stands here for the second time; remove one of them")
+            raise document.error_at(picture, f"image {name!r} is listed twice; remove one")
     usual = (document.file.parent / "images", document.file.parent)
     roots = [(root_of(images, usual, files), files) for files in (names, inside, by_task)]
     root, files = max(roots, key=lambda pair: (found_in(*pair), len(set(pair[1]))))

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from trilabel.data.formats._shared.source_files import read_xml
+from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.errors import TrilabelError
 
 
@@ -62,7 +62,7 @@ class Document:
         return list(names), tick
 
     def box(self, thing: Element, picture: Element) -> tuple[float, float, float, float]:
-        """The upright box around a rectangle, which may be turned about its centre, as shares of the image."""
+        """The upright box around a rectangle, which may be turned about its center, as shares of the image."""
         wide, high = (self.number(picture, key, least=1) for key in ("width", "height"))
         x0, y0, x1, y1 = (self.number(thing, key) for key in ("xtl", "ytl", "xbr", "ybr"))
         if thing.get("rotation"):

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import Json, first_key
-from trilabel.data.formats.fiftyone.files import Found, read_labels, read_samples
+from trilabel.data.formats._shared.assemble import Unlisted, assemble
+from trilabel.data.formats._shared.json_document import Json, first_key
+from trilabel.data.formats.fiftyone.files import Samples, read_labels, read_samples
 from trilabel.data.formats.fiftyone.writing import write
 from trilabel.data.image_paths import RootedPaths, locate, root_of
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -38,7 +39,7 @@ def read(
     if file is None:
         raise TrilabelError(f"{path}: no labels.json or samples.json of FiftyOne in this folder")
     document = Json.read(file)
-    found = Found()
+    found = Samples()
     if file.name == "labels.json":
         if field is not None:
             raise TrilabelError(f"{path}: field={field!r}: labels.json has no fields; leave it out")
@@ -74,7 +75,7 @@ def _find(path: Path) -> Path | None:
 
 
 def _files_of_labels(
-    file: Path, names: list[str], images: str | Path | None, found: Found
+    file: Path, names: list[str], images: str | Path | None, found: Samples
 ) -> tuple[list[str], Sequence[str]]:
     """Ids and paths, from the list of files data.json or from the folder data; names have no extension."""
     folder, listing = Path(images or file.parent / "data"), file.parent / "data.json"

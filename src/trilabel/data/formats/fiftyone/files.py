@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.data.formats._shared.assemble import numbers_first
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 
@@ -18,8 +18,8 @@ _KINDS |= {f"{kind}s": f"{kind.lower()}s" for kind in _KINDS}
 
 
 @dataclass
-class Found:
-    """What was come across so far; rows are images."""
+class Samples:
+    """What was read so far; rows are images."""
 
     classes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Found:
 # ---- labels.json
 
 
-def read_labels(document: Json, found: Found) -> None:
+def read_labels(document: Json, found: Samples) -> None:
     """Classifications or detections: {"classes": […], "labels": {image: what it shows}}."""
     classes = found.classes = _names(document, "classes")
     labels = document.item("labels", dict)
@@ -76,7 +76,7 @@ def read_labels(document: Json, found: Found) -> None:
 
 
 def _targets(target: Any, inside: tuple[str | int, ...]) -> Iterator[tuple[Any, Any, tuple[str | int, ...]]]:
-    """(class, box, where it stands) of a target: a class, an object with a label, or a list of such."""
+    """(class, box, path to it) of a target: a class, an object with a label, or a list of such."""
     if type(target) is list:
         for number, item in enumerate(target):
             if type(item) is not list:
@@ -95,7 +95,7 @@ def _targets(target: Any, inside: tuple[str | int, ...]) -> Iterator[tuple[Any, 
 # ---- samples.json
 
 
-def read_samples(document: Json, field: str | None, found: Found) -> None:
+def read_samples(document: Json, field: str | None, found: Samples) -> None:
     """A whole data set: {"samples": [{"filepath": …, "tags": […], field: its labels}]}."""
     samples = document.item("samples")
     fields = dict.fromkeys(name for _, sample in samples.items() for name in sample.value if _kind(sample.value[name]))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice, numbers_first
-from trilabel.data.formats._shared.source_files import short
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, numbers_first
+from trilabel.data.formats._shared.json_document import short
 from trilabel.data.formats.huggingface.labels import (
     class_columns,
     listed,
@@ -16,9 +16,10 @@ from trilabel.data.formats.huggingface.labels import (
     unpack,
     wide_entries,
 )
-from trilabel.data.formats.huggingface.metadata import Table, find, names_images, read_table
+from trilabel.data.formats.huggingface.metadata import Metadata, find, names_images, read_metadata
 from trilabel.data.formats.huggingface.writing import ID_COLUMN, split_of, write
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -45,7 +46,7 @@ def read(
     not have.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
-    table = read_table(path)
+    table = read_metadata(path)
     if column is not None and column not in table.columns:
         raise TrilabelError(f"{path}: no column {column!r} here, only {', '.join(table.columns)}")
     names = _names(table)
@@ -83,7 +84,7 @@ class _Labels(NamedTuple):
     notes: list[str]
 
 
-def _from_columns(path: Path, table: Table, columns: dict[str, list[int]]) -> _Labels:
+def _from_columns(path: Path, table: Metadata, columns: dict[str, list[int]]) -> _Labels:
     if not columns:
         raise TrilabelError(
             f"{path}: no column of 0 and 1 and none called {', '.join(_LISTS)} or objects, only "
@@ -93,11 +94,11 @@ def _from_columns(path: Path, table: Table, columns: dict[str, list[int]]) -> _L
     return _Labels(list(columns), wide_entries(columns), [], None, set(columns), notes)
 
 
-def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
+def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
     table.columns[column] = [unpack(table, row, column) for row in range(len(table))]
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
-    drawn = isinstance(first[0] if isinstance(first, list) else first, dict)
-    lists = [(objects if drawn else listed)(table, row, column) for row in range(len(table))]
+    has_objects = isinstance(first[0] if isinstance(first, list) else first, dict)
+    lists = [(objects if has_objects else listed)(table, row, column) for row in range(len(table))]
     classes = sorted({name for names in lists for name in names or ()}, key=numbers_first)
     code = {name: number for number, name in enumerate(classes)}
     entries = [(row, code[name], 1) for row, names in enumerate(lists) for name in names or ()]
@@ -107,17 +108,17 @@ def _from_lists(table: Table, column: str, unlisted: str) -> _Labels:
         notes.append(f"{len(lists) - len(known)} images have no {column}: their labels are unknown")
     if classes and all(map(str.isdigit, classes)):
         notes.append("classes are numbers: the metadata has no names for them")
-    boxes, without = object_boxes(table, column, lists, code) if drawn else (None, 0)
+    boxes, without = object_boxes(table, column, lists, code) if has_objects else (None, 0)
     if without:
         notes.append(f"{without} objects have no box, or their image no width and height: no boxes of them")
-    used = {column, "width", "height"} if drawn else {column}
+    used = {column, "width", "height"} if has_objects else {column}
     return _Labels(classes, entries, known if unlisted == "absent" else [], boxes, used, notes)
 
 
 # ---- images and splits
 
 
-def _name_column(table: Table) -> str:
+def _name_column(table: Metadata) -> str:
     others = [name for name in table.columns if name.endswith("_file_name")]
     for name in ("file_name", *others, "image"):
         if name in table.columns and (name not in others or len(others) == 1):
@@ -127,7 +128,7 @@ def _name_column(table: Table) -> str:
     raise table.error_at(0, "no column file_name; add one with the path of each image")
 
 
-def _names(table: Table) -> list[str]:
+def _names(table: Metadata) -> list[str]:
     column = _name_column(table)
     names = table.columns[column]
     for row, name in enumerate(names):
@@ -138,7 +139,7 @@ def _names(table: Table) -> list[str]:
     return [folder + name.removeprefix("./") for folder, name in zip(table.folders, names, strict=True)]
 
 
-def _refuse_repeats(table: Table, ids: list[str]) -> None:
+def _refuse_repeats(table: Metadata, ids: list[str]) -> None:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not isinstance(name, str):
@@ -146,10 +147,10 @@ def _refuse_repeats(table: Table, ids: list[str]) -> None:
         if first.setdefault(name, row) != row:
             file, line = table.places[first[name]]
             where = f"line {line}" if file == table.places[row][0] else f"{file}, line {line}"
-            raise table.error_at(row, f"image {name!r} stands in {where} already; remove one of them")
+            raise table.error_at(row, f"image {name!r} is listed twice, first in {where}; remove one")
 
 
-def _splits(table: Table, names: list[str]) -> list[str]:
+def _splits(table: Metadata, names: list[str]) -> list[str]:
     if "split" not in table.columns:
         return [split_of(name) for name in names]
     for row, split in enumerate(table.columns["split"]):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from trilabel.data.formats._shared.assemble import Box, Entry
-from trilabel.data.formats._shared.source_files import short
-from trilabel.data.formats.huggingface.metadata import Table, plain
+from trilabel.data.formats._shared.json_document import short
+from trilabel.data.formats.huggingface.metadata import Metadata, plain
 from trilabel.data.formats.huggingface.writing import NO_CLASS
 
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
@@ -25,7 +25,7 @@ _MINUS = 2  # what -1 would mean is not for us to guess
 # ---- a column a class
 
 
-def class_columns(table: Table, names: Iterable[str]) -> dict[str, list[int]]:
+def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:
     """For each of these columns that holds only 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
     found = {}
     for name in names:
@@ -61,7 +61,7 @@ def _sign(cell: Any) -> int | None:
 # ---- lists of labels
 
 
-def unpack(table: Table, row: int, column: str) -> Any:
+def unpack(table: Metadata, row: int, column: str) -> Any:
     """A cell; where it is the text of a list or an object, as JSON or Python write it, that list or object."""
     cell = table.columns[column][row]
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
@@ -74,7 +74,7 @@ def unpack(table: Table, row: int, column: str) -> Any:
     raise table.error_at(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
 
 
-def listed(table: Table, row: int, column: str) -> list[str] | None:
+def listed(table: Metadata, row: int, column: str) -> list[str] | None:
     """The labels in a cell: a list or a text; None where there is nothing.
 
     In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
@@ -88,7 +88,7 @@ def listed(table: Table, row: int, column: str) -> list[str] | None:
     return [_name(table, row, column, item) for item in (cell if isinstance(cell, list) else [cell])]
 
 
-def _name(table: Table, row: int, column: str, item: Any) -> str:
+def _name(table: Metadata, row: int, column: str, item: Any) -> str:
     if isinstance(item, str):
         return item
     if type(item) is not int or abs(item) >= 1 << 63:
@@ -99,7 +99,7 @@ def _name(table: Table, row: int, column: str, item: Any) -> str:
 # ---- objects
 
 
-def objects(table: Table, row: int, column: str) -> list[str] | None:
+def objects(table: Metadata, row: int, column: str) -> list[str] | None:
     """The label of each object: of {"bbox": […], "categories": […]}, or of a list of such with one object each."""
     cell = table.columns[column][row]
     if cell is None:
@@ -113,7 +113,7 @@ def objects(table: Table, row: int, column: str) -> list[str] | None:
 
 
 def object_boxes(
-    table: Table, column: str, lists: list[list[str] | None], code: dict[str, int]
+    table: Metadata, column: str, lists: list[list[str] | None], code: dict[str, int]
 ) -> tuple[list[Box], int]:
     """Boxes as shares of the images, and how many have none because the image's size or the box is not given."""
     boxes: list[Box] = []
@@ -137,14 +137,14 @@ def object_boxes(
     return boxes, without
 
 
-def _category(table: Table, row: int, column: str, item: dict[str, Any]) -> Any:
+def _category(table: Metadata, row: int, column: str, item: dict[str, Any]) -> Any:
     for name in _CATEGORIES:
         if name in item:
             return item[name]
     raise table.error_at(row, f"{column} has no {', '.join(_CATEGORIES[:-1])} or {_CATEGORIES[-1]}; add one of these")
 
 
-def _size(table: Table, row: int, name: str, cell: Any) -> float:
+def _size(table: Metadata, row: int, name: str, cell: Any) -> float:
     try:
         size = float(cell or 0)
     except (TypeError, ValueError, OverflowError):
@@ -154,7 +154,7 @@ def _size(table: Table, row: int, name: str, cell: Any) -> float:
     return size
 
 
-def _four(table: Table, row: int, column: str, box: Any) -> list[float]:
+def _four(table: Metadata, row: int, column: str, box: Any) -> list[float]:
     numbers = box if isinstance(box, list) else []
     if len(numbers) != 4 or not all(type(n) in (int, float) and abs(n) < 1e12 and isfinite(n) for n in numbers):
         raise table.error_at(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")

@@ -1,4 +1,4 @@
-"""Tables that lie beside images: metadata.csv, metadata.jsonl or metadata.parquet, of one folder or of each split."""
+"""Tables beside images: metadata.csv, metadata.jsonl or metadata.parquet, of one folder or of each split."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from trilabel.data.formats._shared.source_files import read_lines
-from trilabel.data.formats._shared.table_file import read_rows
+from trilabel.data.tables import read_rows
+from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _KINDS = (".csv", ".jsonl", ".parquet")
@@ -21,12 +21,12 @@ _NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": r
 
 
 @dataclass(frozen=True)
-class Table:
+class Metadata:
     """The rows of all files together; a cell that is empty, null or missing is None."""
 
     root: Path
     columns: dict[str, list[Any]]
-    folders: list[str]  # of the file that each row stands in, below the root and with a slash behind it
+    folders: list[str]  # of the file of each row, below the root and with a slash at the end
     places: list[tuple[Path, int]]  # that file, and the line
 
     def __len__(self) -> int:
@@ -50,16 +50,14 @@ def find(path: Path) -> list[Path]:
 
 
 def names_images(file: Path) -> bool:
-    """Whether the first line of a metadata file has a column of file names; a packed table is taken to have one."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.readline(1 << 16).removeprefix(b"\xef\xbb\xbf")
-            return file.suffix == ".parquet" or bool(re.search(_NAME_COLUMN[file.suffix], start))
-    except OSError:
-        return False
+    """Whether the first line of a metadata file has a column of file names; a Parquet file is assumed to."""
+    if file.suffix == ".parquet":
+        return True
+    start = peek(file)[: 1 << 16].partition(b"\n")[0].rstrip(b"\r").removeprefix(b"\xef\xbb\xbf")
+    return bool(re.search(_NAME_COLUMN[file.suffix], start))
 
 
-def read_table(path: Path) -> Table:
+def read_metadata(path: Path) -> Metadata:
     """All rows of the metadata files that this path stands for."""
     files = find(path)
     if not files:
@@ -69,7 +67,7 @@ def read_table(path: Path) -> Table:
         raise TrilabelError(f"{two}: {one.name} is in this folder, too; remove one of them")
     root = path.parent if path.is_file() else path
     columns: dict[str, list[Any]] = {}
-    table = Table(root, columns, [], [])
+    table = Metadata(root, columns, [], [])
     for file in files:
         inside = file.parent.relative_to(root).as_posix()
         more, lines = _read(file)
@@ -90,7 +88,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _read(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of a file, and in which line each row stands."""
+    """The columns of a file, and the line of each row."""
     if file.suffix == ".csv":
         return _read_csv(file)
     if file.suffix == ".parquet":

@@ -1,13 +1,10 @@
 """Writing a Hugging Face image folder: metadata.csv with a column for each class."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats.csv_table.writing import split_column
+from trilabel.data.formats._shared.label_columns import label_cells, split_column
 from trilabel.data.image_paths import relative_to, split_name
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
@@ -42,7 +39,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         columns[ID_COLUMN] = list(labels.ids)
     if dataset.splits or any(map(split_of, names)):
         columns["split"] = split_column(dataset, file)
-    rows = ([*start, *row] for *start, row in zip(*columns.values(), _rows(labels), strict=True))
+    rows = ([*start, *row] for *start, row in zip(*columns.values(), label_cells(labels), strict=True))
     write_csv(file, [*columns, *labels.classes], rows)
     return notes
 
@@ -62,10 +59,3 @@ def _refuse_unreadable(file: Path, labels: Labels, names: list[str]) -> None:
                 raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
             if what == "class" and text.endswith("_file_name"):
                 raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
-
-
-def _rows(labels: Labels) -> Iterator[list[str]]:
-    texts = np.array(["0", "", "1"], object)
-    step = (1 << 20) // labels.shape[1] + 1
-    for start in range(0, len(labels), step):
-        yield from texts[labels.csr[start : start + step].toarray() + 1].tolist()

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Unlisted, assemble
 from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
 from trilabel.data.image_paths import RootedPaths, is_image, relative_to, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing, write_text
 from trilabel.labels import Labels
@@ -29,11 +30,7 @@ def detect(path: Path) -> bool:
     """
     if path.suffix.lower() not in (".txt", ".csv", ".tsv", ".lst") or not path.is_file():
         return False
-    try:
-        with path.open("rb") as file:
-            start = file.read(_START)
-    except OSError:
-        return False
+    start = peek(path)[:_START]
     lines = start.decode("utf-8-sig", errors="replace").split("\n")[: -1 if len(start) == _START else None]
     rows = [cells_of(line.strip()) for line in lines if line.strip()][:50]
     numbers = [number_of(cell) for row in rows for cell in row[1:]]
@@ -93,7 +90,9 @@ def _class_names(file: Path) -> list[str]:
         if line != len(lines) + 1:
             raise TrilabelError(f"{file}, line {len(lines) + 1}: is empty; every line names a class, the first class 0")
         if lines.setdefault(name, line) != line:
-            raise TrilabelError(f"{file}, line {line}: class {name!r} stands in line {lines[name]} already; rename one")
+            raise TrilabelError(
+                f"{file}, line {line}: class {name!r} is listed twice, first in line {lines[name]}; rename one"
+            )
     if not lines:
         raise TrilabelError(f"{file}: is empty; every line names a class, the first class 0")
     return list(lines)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.source_files import read_lines, read_text
 from trilabel.data.image_paths import is_image
+from trilabel.data.text_files import read_lines, read_text
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -21,7 +21,7 @@ Listed = tuple[Names, NDArray[np.int64], NDArray[np.int64]]  # images, all numbe
 
 
 def read_listed(path: Path, classes: int, named_by: Path | None) -> Listed:
-    """What a list says; numbers lie below `classes`, which are as many as the file `named_by` names."""
+    """What a list says; numbers are below `classes`, the number of names in the file `named_by`."""
     text = read_text(path)
     listed = _plain(text, classes) if text.isascii() else None
     del text
@@ -92,7 +92,7 @@ def _values(
 
 
 class _Numbers(dict[str, int]):
-    """What each text of a cell says; every text is looked at once."""
+    """What each text of a cell says; every text is read once."""
 
     def __init__(self, classes: int, named_by: Path | None) -> None:
         self.classes, self.named_by = classes, named_by
@@ -134,6 +134,6 @@ def _repeated(path: Path) -> TrilabelError:
         image = cells_of(text)[0]
         if lines.setdefault(image, line) != line:
             return TrilabelError(
-                f"{path}, line {line}: image {image!r} stands in line {lines[image]} already; remove one of them"
+                f"{path}, line {line}: image {image!r} is listed twice, first in line {lines[image]}; remove one"
             )
     return TrilabelError(f"{path}: names an image twice; remove one of them")

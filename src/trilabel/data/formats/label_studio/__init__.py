@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import get_args
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import Json, first_key
+from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble
+from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.label_studio.images import short_names
-from trilabel.data.formats.label_studio.tasks import Class, Task, Tasks
+from trilabel.data.formats.label_studio.tasks import Export, FieldChoice, Task
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.image_paths import RootedPaths, found_in, root_of
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
@@ -21,15 +23,13 @@ __all__ = ["RULE", "detect", "read", "write"]
 RULE = "what annotators chose or drew is present, the rest unknown; skipped and unannotated images are unknown"
 _MARKS = re.compile(rb'"(was_cancelled|from_name|annotation_id|completions)"\s*:')
 _DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|predictions)"\s*:\s*\[')
-UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a JSON list that begins with words of Label Studio's."""
+    """Whether this is a JSON list that starts with keys of Label Studio."""
     if path.suffix.lower() != ".json" or not path.is_file() or first_key(path) != "[":
         return False
-    with path.open("rb") as opened:
-        start = opened.read(1 << 16)
+    start = peek(path)[: 1 << 16]
     return bool(_MARKS.search(start) or (_DATA.search(start) and _LISTS.search(start)))
 
 
@@ -44,7 +44,7 @@ def read(
     no others count. A choice in a taxonomy is called by its path, and all that is above it is present as well.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
-    found = Tasks(Json.read(path, list), field)
+    found = Export(Json.read(path, list), field)
     tasks = found.tasks
     if not tasks:
         raise TrilabelError(f"{path}: holds no tasks; export the project as JSON or JSON-MIN")
@@ -58,13 +58,13 @@ def read(
     said = [[{(column[this], sign) for this, sign in one} for one in task.annotations] for task in tasks]
     entries, absent_in, disputed = _agreed(said, unlisted, len(classes))
     present = {entry[:2] for entry in entries if entry[2] > 0} - {entry[:2] for entry in entries if entry[2] < 0}
-    drawn = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
-    boxes = [box for box in drawn if box[:2] in present]
+    all_boxes = [(row, column[this], *box) for row, task in enumerate(tasks) for this, box in task.boxes]
+    boxes = [box for box in all_boxes if box[:2] in present]
     odd = {
         "images were skipped: they are unknown": sum(task.skipped and not task.annotations for task in tasks),
         "images have no annotation: they are unknown": sum(not (task.skipped or task.annotations) for task in tasks),
         "labels that only some annotators of an image give are unknown": disputed,
-        "boxes of labels that are not present left out": len(drawn) - len(boxes),
+        "boxes of labels that are not present left out": len(all_boxes) - len(boxes),
         "classes are called 'field: choice', because several fields offer the choice": len(
             {name for (_, text), name in title.items() if name != text}
         ),
@@ -110,14 +110,14 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
     """Where the images are. Files that were uploaded may lie there under the names they had before."""
     usual = (path.parent, path.parent / "images")
     before = [
-        UPLOADED.sub("", name, count=1) if "/data/upload/" in task.image else name
+        UPLOAD_PREFIX.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)
     return RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
 
 
-def _classes(tasks: list[Task]) -> tuple[dict[Class, str], list[str]]:
+def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:
     """What each class is called, and all names: those that `write` noted, in that order, then others sorted."""
     given = {this for task in tasks for one in task.annotations for this, _ in one}
     fields = Counter(text for field, text in given if field)

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote
 
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.image_paths import is_image
 
 _ADDRESS = re.compile(r"(?:\w[\w+.-]*://([^/?#]*)|(?=/))([^?#]*)")

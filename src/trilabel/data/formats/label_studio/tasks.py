@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.formats.label_studio.images import address_of
 
-Class = tuple[str, str]  # the field it is a choice of ("" for a region: what it shows does not depend on a field), text
+FieldChoice = tuple[str, str]  # field ("" for a region: what it shows does not depend on the field), text of the choice
 Corners = tuple[float, float, float, float]
-Result = tuple[str, str, Json, Json]  # field, type, value, where the size of the image stands
+Result = tuple[str, str, Json, Json]  # field, type, value, where the size of the image is
 
 _BESIDE = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
 _BESIDE |= {"split", "trilabel_id", "trilabel_classes"}
@@ -24,12 +24,12 @@ class Task:
     place: Json
     data: Json
     image: str
-    annotations: list[set[tuple[Class, int]]]
-    boxes: list[tuple[Class, Corners]]
+    annotations: list[set[tuple[FieldChoice, int]]]
+    boxes: list[tuple[FieldChoice, Corners]]
     skipped: bool = False
 
 
-class Tasks:
+class Export:
     """All tasks of an export, which fields they were labelled in, which of these hold texts, and what was of no use."""
 
     def __init__(self, document: Json, field: str | None) -> None:
@@ -51,7 +51,7 @@ class Tasks:
                 task.annotations.append(set(self._said(results, task)))
         self.tasks = list(tasks.values())
 
-    def _said(self, results: Iterable[Result], task: Task) -> Iterator[tuple[Class, int]]:
+    def _said(self, results: Iterable[Result], task: Task) -> Iterator[tuple[FieldChoice, int]]:
         for name, kind, value, sizes in results:
             if not _is_label(kind) or kind not in value.value:
                 self.others[kind] += 1

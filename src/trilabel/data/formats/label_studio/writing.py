@@ -86,9 +86,9 @@ def _choices(dataset: Dataset) -> Iterator[dict[str, list[str]]]:
 
 def _boxes(dataset: Dataset) -> tuple[dict[int, list[dict[str, Any]]], int]:
     """The rectangles of each image, and how many say more than the labels do: those would make them known."""
-    drawn: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    rectangles: dict[int, list[dict[str, Any]]] = defaultdict(list)
     if dataset.boxes is None:
-        return drawn, 0
+        return rectangles, 0
     image, cls, xyxy = dataset.boxes
     shown = np.asarray(dataset.labels.csr[image, cls]).ravel() > 0 if len(image) else np.zeros(0, bool)
     classes = list(dataset.classes)
@@ -96,5 +96,5 @@ def _boxes(dataset: Dataset) -> tuple[dict[int, list[dict[str, Any]]], int]:
         image[shown].tolist(), cls[shown].tolist(), (xyxy[shown].astype(np.float64) * 100).tolist(), strict=True
     ):
         place = {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0, "rotation": 0}
-        drawn[row].append({**place, "rectanglelabels": [classes[column]]})
-    return drawn, int((~shown).sum())
+        rectangles[row].append({**place, "rectanglelabels": [classes[column]]})
+    return rectangles, int((~shown).sum())

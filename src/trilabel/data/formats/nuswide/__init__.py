@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Entry, assemble, check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Entry, assemble
 from trilabel.data.formats.nuswide import table as nuswide_table
 from trilabel.data.formats.nuswide.table import slashes
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -33,9 +34,9 @@ def detect(path: Path) -> bool:
 
 
 def read(path: Path, *, images: str | Path | None = None, split: Literal["published", "none"] = "published") -> Dataset:
-    """Reads NUS-WIDE; split "none" leaves all images together, to be split anew."""
+    """Reads NUS-WIDE; split "none" leaves all images in one split."""
     check_choice(path, "split", split, ("published", "none"))
-    found = _Found(table=path) if path.is_file() else _find(path)
+    found = _CopyFiles(table=path) if path.is_file() else _find(path)
     if found.table and not found.labels:
         return nuswide_table.read(found.table, images, split)
     parts = _parts(path, found, split)
@@ -61,7 +62,7 @@ def read(path: Path, *, images: str | Path | None = None, split: Literal["publis
 
 
 @dataclass
-class _Found:
+class _CopyFiles:
     """The files of a copy, whatever its folders are called."""
 
     labels: dict[str, dict[str, Path]] = field(default_factory=dict)  # of "", "train", "test": file of each concept
@@ -73,8 +74,8 @@ class _Found:
 _Part = tuple[Path, list[str], dict[str, Path]]  # list of images, what it says, file of labels of each concept
 
 
-def _find(path: Path) -> _Found:
-    found, folders = _Found(), [(path, 0)]
+def _find(path: Path) -> _CopyFiles:
+    found, folders = _CopyFiles(), [(path, 0)]
     for folder, depth in folders:
         for entry in _inside(folder):
             name = entry.name.lower()
@@ -97,7 +98,7 @@ def _inside(folder: Path) -> list[Path]:
         return []
 
 
-def _parts(path: Path, found: _Found, split: str) -> list[_Part]:
+def _parts(path: Path, found: _CopyFiles, split: str) -> list[_Part]:
     """Lists of images and the files with their labels: of all images or, where that is not there, of train and test."""
     if "" in found.labels and "imagelist.txt" in found.files:
         wanted = {"": "imagelist.txt"}
@@ -130,12 +131,13 @@ def _repeated(files: Sequence[Path]) -> TrilabelError:
             there, before = first.setdefault(slashes(name), (file, line))
             if (there, before) != (file, line):
                 return TrilabelError(
-                    f"{file}, line {line}: image {name!r} stands in {there.name}, line {before} already; remove one"
+                    f"{file}, line {line}: image {name!r} is listed twice, first in {there.name}, line {before}; "
+                    "remove one"
                 )
     return TrilabelError(f"{files[0]}: names an image twice; unpack it again")
 
 
-def _classes(path: Path, found: _Found, parts: Sequence[_Part]) -> tuple[list[str], list[str]]:
+def _classes(path: Path, found: _CopyFiles, parts: Sequence[_Part]) -> tuple[list[str], list[str]]:
     """The concepts, which must have a file in each part, and notes on those that are not in the list of concepts."""
     there = {concept for _, _, labels in parts for concept in labels}
     listed = [text for _, text in read_lines(found.files["concepts81.txt"])] if "concepts81.txt" in found.files else []
@@ -181,7 +183,7 @@ def _column(file: Path, count: int, images: Path) -> NDArray[np.bool_]:
     return present
 
 
-def _split_of(parts: Sequence[_Part], found: _Found, ids: Names) -> list[str]:
+def _split_of(parts: Sequence[_Part], found: _CopyFiles, ids: Names) -> list[str]:
     if len(parts) == 2:
         return ["train"] * len(parts[0][1]) + ["test"] * len(parts[1][1])
     of = np.full(len(ids), "", object)

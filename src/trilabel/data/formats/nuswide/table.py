@@ -1,14 +1,16 @@
 """The table that later work on NUS-WIDE uses: a file, its concepts as a list in one cell, and its split in each row."""
 
 import ast
+import io
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import assemble
-from trilabel.data.formats._shared.table_file import read_rows
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.tables import read_rows, rows_of
+from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -20,7 +22,7 @@ def detect(path: Path) -> bool:
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
     try:
-        rows = [cells for _, cells in islice(read_rows(path, ","), 2)]
+        rows = [cells for _, cells in islice(rows_of(io.BytesIO(peek(path)), path, ","), 2)]
     except TrilabelError:
         return False
     columns = _columns(rows[0]) if len(rows) == 2 else None
@@ -49,7 +51,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
             raise TrilabelError(f"{where} {len(cells)} cells, but the header has {len(header)}")
         name, text = slashes(cells[first].strip()), cells[columns[0]]
         if not name or lines.setdefault(name, line) != line:
-            again = f"image {name!r} stands in row {lines.get(name)} already; remove one of them"
+            again = f"image {name!r} is listed twice, first in row {lines.get(name)}; remove one"
             raise TrilabelError(f"{where} {again if name else 'the image has no name'}")
         try:
             listed.append(lists[text])

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import check_choice
-from trilabel.data.formats._shared.table_file import NameTooLong, Table, read_header
-from trilabel.data.formats.openimages.files import LEFT_OUT, Classes, label_files
+from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, TableFile
+from trilabel.data.formats.openimages.files import LEFT_OUT, ClassChoice, label_files
 from trilabel.data.image_paths import locate
+from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
@@ -23,7 +23,7 @@ from trilabel.labels.names import Names
 RULE = "verified with confidence 1: present, with 0: absent; everything else is unknown"
 _NO_LABEL = 2  # stands for a confidence that is none
 _Sign = Callable[[str], int]
-_Source = tuple[str, Path, _Sign]  # split, file, what a confidence says
+_LabelFile = tuple[str, Path, _Sign]  # split, file, what a confidence says
 _Splits = dict[str, NDArray[np.int64]]
 
 
@@ -47,7 +47,7 @@ def read(
     check_choice(path, "classes", classes, ("all", "trainable", "boxable"))
     if machine is not None and not 0 < machine <= 1:
         raise TrilabelError(f"{path}: machine={machine}: a confidence lies above 0 and goes up to 1")
-    wanted = Classes(path, classes)
+    wanted = ClassChoice(path, classes)
     sources = [(split, file, _verified) for split, file in _files(path, "human", classes).items()]
     notes = [RULE, "labels verified both ways are unknown"]
     if machine is not None:
@@ -86,22 +86,22 @@ def _files(path: Path, kind: Literal["human", "machine"], classes: str) -> dict[
     return files
 
 
-def _read(path: Path, sources: Sequence[_Source], wanted: Classes) -> tuple[Labels, _Splits]:
-    """The labels of all files, those verified by people first; an image is in the split of the files it stands in."""
+def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tuple[Labels, _Splits]:
+    """The labels of all files, those verified by people first; an image is in the split of the files that list it."""
     parts: list[Names] = []
     rows, columns, values, split_of = [], [], [], []
     names = list(dict.fromkeys(split for split, _, _ in sources))
     added = verified = 0
     for split, file, sign in sources:
-        for images, column, value in _pieces(_table(file), wanted, sign):
-            codes, some = images.distinct()
+        for images, column, value in _pieces(file, wanted, sign):
+            codes, distinct = images.distinct()
             known = np.flatnonzero((value != 0) & (column != LEFT_OUT))
             rows.append((codes[known] + added).astype(np.int32))
             columns.append(column[known])
             values.append(value[known])
-            parts.append(some)
-            split_of.append(np.full(len(some), names.index(split), np.int8))
-            added += len(some)
+            parts.append(distinct)
+            split_of.append(np.full(len(distinct), names.index(split), np.int8))
+            added += len(distinct)
             verified += len(known) if sign is _verified else 0
     joined = Names.join(parts)
     parts.clear()  # nine million names need not be in memory twice
@@ -119,7 +119,7 @@ def _read(path: Path, sources: Sequence[_Source], wanted: Classes) -> tuple[Labe
 def _without_those_verified(
     row: NDArray[np.int32], column: NDArray[np.int32], value: NDArray[np.int8], verified: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
-    """The entries without a machine's about labels that people looked at, also where these did not agree."""
+    """The entries without those of a machine about labels that people verified, even where people disagreed."""
     key = row.astype(np.int64) * (int(column.max(initial=0)) + 1) + column
     kept = np.concatenate([np.arange(verified), verified + np.flatnonzero(~np.isin(key[verified:], key[:verified]))])
     return row[kept], column[kept], value[kept]
@@ -147,50 +147,59 @@ def _of_classes_that_occur(labels: Labels) -> Labels:
 # ---- one file
 
 
-def _table(file: Path) -> Table:
-    header = read_header(file, ",")
+class _Columns(NamedTuple):
+    image: int
+    label: int
+    confidence: int
+
+
+def _columns(file: TableFile) -> _Columns:
     try:
-        image, label, value = (header.index(name) for name in ("ImageID", "LabelName", "Confidence"))
+        return _Columns(*(file.header.index(name) for name in ("ImageID", "LabelName", "Confidence")))
     except ValueError:
-        raise TrilabelError(f"{file}, row 1: the columns ImageID, LabelName and Confidence are not all here") from None
-    return Table(file, ",", header, image, -1, -1, label, value)
+        names = "ImageID, LabelName and Confidence"
+        raise TrilabelError(f"{file.path}, row 1: the columns {names} are not all here") from None
 
 
-def _pieces(table: Table, wanted: Classes, sign: _Sign) -> Iterator[tuple[Names, NDArray[np.int32], NDArray[np.int8]]]:
-    """(image, column, value) of all rows, some at a time."""
+def _pieces(
+    path: Path, wanted: ClassChoice, sign: _Sign
+) -> Iterator[tuple[Names, NDArray[np.int32], NDArray[np.int8]]]:
+    """(image, column, value) of all rows of a file, many at a time."""
     count = 0
-    try:
-        for names, chunk in table.chunks(name_size=64):
-            codes, labels = pd.factorize(chunk[table.label].to_numpy())
-            value = _each(chunk[table.value].to_numpy(), sign)
-            if "" in labels or (value == _NO_LABEL).any() or not np.diff(names.offsets).all():
-                _refuse(table, sign)
-            yield names, wanted.columns(labels)[codes], value
-            count += len(chunk)
-    except (pd.errors.ParserError, UnicodeDecodeError, EOFError, OSError, zlib.error, NameTooLong) as error:
-        _refuse(table, sign, str(error).strip() or "an image id of 64 letters or more")
+    with TableFile(path, ",") as file:
+        columns = _columns(file)
+        try:
+            for names, chunk in file.chunks(columns.image, name_size=64):
+                codes, labels = pd.factorize(chunk[columns.label].to_numpy())
+                value = _each(chunk[columns.confidence].to_numpy(), sign)
+                if "" in labels or (value == _NO_LABEL).any() or not np.diff(names.offsets).all():
+                    _refuse(file, columns, sign)
+                yield names, wanted.columns(labels)[codes], value
+                count += len(chunk)
+        except DamagedTable:
+            _refuse(file, columns, sign)
+        except (pd.errors.ParserError, UnicodeDecodeError, EOFError, OSError, zlib.error, NameTooLong) as error:
+            _refuse(file, columns, sign, str(error).strip() or "an image id of 64 letters or more")
     if not count:
-        raise TrilabelError(f"{table.path}: no rows below the header")
-    if not table.looks_whole(count):
-        _refuse(table, sign)
+        raise TrilabelError(f"{path}: no rows below the header")
 
 
 def _each(cells: NDArray[Any], sign: _Sign) -> NDArray[np.int8]:
-    """`sign` of every cell, worked out once for each of the few texts that stand in them."""
+    """`sign` of every cell, found once for each of the few different texts."""
     codes, texts = pd.factorize(cells)
     return np.array([sign(text) for text in texts], np.int8)[codes]
 
 
-def _refuse(table: Table, sign: _Sign, otherwise: str = "") -> None:
+def _refuse(file: TableFile, columns: _Columns, sign: _Sign, otherwise: str = "") -> None:
     """Raises an error about the first row with a fault."""
-    for line, row in table.rows():
-        where = f"{table.path}, row {line}"
-        if len(row) != len(table.header):
-            raise TrilabelError(f"{where}: {len(row)} cells, but the header has {len(table.header)}")
-        if not row[table.image] or not row[table.label]:
+    for line, row in file.rows():
+        where = f"{file.path}, row {line}"
+        if len(row) != len(file.header):
+            raise TrilabelError(f"{where}: {len(row)} cells, but the header has {len(file.header)}")
+        if not row[columns.image] or not row[columns.label]:
             raise TrilabelError(f"{where}: an image and a class must be named")
-        if sign(row[table.value]) == _NO_LABEL:
+        if sign(row[columns.confidence]) == _NO_LABEL:
             allowed = "1 (present) or 0 (absent)" if sign is _verified else "between 0 and 1"
-            raise TrilabelError(f"{where}: confidence {row[table.value]!r} is not {allowed}")
+            raise TrilabelError(f"{where}: confidence {row[columns.confidence]!r} is not {allowed}")
     if otherwise:
-        raise TrilabelError(f"{table.path}: cannot be read as a table ({otherwise})")
+        raise TrilabelError(f"{file.path}: cannot be read as a table ({otherwise})")

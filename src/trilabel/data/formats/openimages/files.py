@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.source_files import read_lines
 from trilabel.data.image_paths import split_name
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 
 LEFT_OUT = -1  # the column of a class that is not asked for
@@ -50,7 +50,7 @@ def _first(path: Path, names: tuple[str, ...]) -> Path | None:
 # ---- classes
 
 
-class Classes:
+class ClassChoice:
     """Which classes are asked for, in which order, and what they are called."""
 
     def __init__(self, path: Path, kind: str) -> None:

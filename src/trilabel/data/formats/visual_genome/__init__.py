@@ -7,9 +7,10 @@ from pathlib import Path
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Entry, assemble
-from trilabel.data.formats._shared.source_files import Json, first_key, read_lines
+from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.visual_genome.objects import read_objects
 from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 
 RULE = "listed classes are present, others absent; of objects.json, images without any object are unknown"

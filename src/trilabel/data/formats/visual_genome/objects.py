@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.frequent_names import most_frequent, positives
+from trilabel.data.formats._shared.json_document import Json, unique_positions
 from trilabel.data.formats._shared.pixel_boxes import floats, shares
-from trilabel.data.formats._shared.source_files import Json
-from trilabel.data.formats.coco.part import positions
 from trilabel.errors import TrilabelError
 
 
@@ -36,7 +35,7 @@ def read_objects(file: Path, sizes: Path, count: int) -> Objects:
     document = Json.read(file, list)
     if not document.value:
         raise document.error_at("is empty, so there is nothing to read")
-    row = positions(document, _id_key(document), int)
+    row = unique_positions(document, _id_key(document), int)
     lists = document.column("objects", list)
     things = list(chain.from_iterable(lists))
     image_of_thing = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
@@ -85,7 +84,7 @@ def _sizes(file: Path, row: dict[int | str, int]) -> NDArray[np.float64]:
     records = Json.read(file, list)
     sizes = np.zeros((len(row), 2))
     if records.value:
-        numbers = positions(records, _id_key(records), int)
+        numbers = unique_positions(records, _id_key(records), int)
         rows = np.array([row.get(number, -1) for number in numbers], np.int64)
         found = np.stack([floats(records.column(key, float, 0.0)) for key in ("width", "height")], 1)
         sizes[rows[rows >= 0]] = found[rows >= 0]

@@ -7,10 +7,9 @@ from math import isfinite
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, check_choice
-from trilabel.data.formats._shared.source_files import read_lines
+from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats.yolo.layout import (
-    Source,
+    SplitImages,
     describe,
     find,
     from_root,
@@ -19,6 +18,8 @@ from trilabel.data.formats.yolo.layout import (
     labels_folder,
 )
 from trilabel.data.image_paths import RootedPaths, files_below, is_image, root_of, split_name
+from trilabel.data.options import check_choice
+from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.log import track
 
@@ -77,7 +78,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
 # ---- which images there are
 
 
-def _split_of_each(root: Path, image_root: Path, sources: Sequence[Source]) -> tuple[dict[str, str], list[str]]:
+def _split_of_each(root: Path, image_root: Path, sources: Sequence[SplitImages]) -> tuple[dict[str, str], list[str]]:
     """The split of each image, by its name, and notes; an image that is in two splits stays in the first."""
     splits: dict[str, str] = {}
     again: dict[tuple[str, str], int] = {}
@@ -96,7 +97,7 @@ def _split_of_each(root: Path, image_root: Path, sources: Sequence[Source]) -> t
     return splits, notes
 
 
-def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+def _in_folder(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
     """The images of a folder; where it has none, what its label files are about."""
     inside = "" if source.where == "." else f"{source.where}/"
     folder = labels_folder(source.where)
@@ -114,7 +115,7 @@ def _in_folder(root: Path, image_root: Path, source: Source) -> tuple[list[str],
     return names, [f"{len(extra)} label files in {folder or '.'} stand for images that are not there"]
 
 
-def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], list[str]]:
+def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
     """The images of a list. Paths start at the root or at the list's folder, or lead there on another machine."""
     file = root / source.where
     numbered = [(number, text.replace("\\", "/").removeprefix("./")) for number, text in read_lines(file)]
@@ -132,9 +133,9 @@ def _listed(root: Path, image_root: Path, source: Source) -> tuple[list[str], li
         return any(os.path.isfile(os.path.join(*place)) for place in places)  # noqa: PTH113, PTH118 (for many lines)
 
     found, cut, folder = 0, 0, ""
-    for some in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
-        ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in some)) for folder in folders]
-        counts = [sum(there(line, *way) for line in some) for way in ways]
+    for sample in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
+        ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in sample)) for folder in folders]
+        counts = [sum(there(line, *way) for line in sample) for way in ways]
         found = max(counts)
         if found:
             cut, folder = ways[counts.index(found)]

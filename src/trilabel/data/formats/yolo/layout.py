@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from trilabel.data.formats._shared.source_files import read_lines
-from trilabel.data.formats.yolo.simple_yaml import Value, read_yaml
+from trilabel.data.formats.yolo.yaml_keys import Value, read_yaml
 from trilabel.data.image_paths import files_below, is_image, split_name
+from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
@@ -17,19 +17,19 @@ _SPLITS = ("train", "val", "valid", "validation", "test")
 _UP = re.compile(r"^(\.\./)+")
 
 
-class Source(NamedTuple):
+class SplitImages(NamedTuple):
     """Images of a split: a folder of them or a .txt file that lists them, as a path from the data's root."""
 
     split: str  # "" where the path of an image tells
     where: str
 
 
-class Layout(NamedTuple):
+class YoloLayout(NamedTuple):
     """What the description says."""
 
     root: Path
     classes: list[str]
-    sources: list[Source]
+    sources: list[SplitImages]
     pose: bool  # whether key points follow each box
     notes: list[str]
 
@@ -50,7 +50,7 @@ def find(path: Path) -> Path | None:
     return next((file for file in [*usual, *others] if os.path.isfile(file) and _describes(file)), None)  # noqa: PTH113
 
 
-def describe(path: Path) -> Layout:
+def describe(path: Path) -> YoloLayout:
     """The classes and sources of the data set that this file or folder is."""
     file = find(path)
     if file is None:
@@ -62,7 +62,7 @@ def describe(path: Path) -> Layout:
     inner = file.parent.name == "labels" and (file.parent.parent / "images").is_dir()
     root = file.parent.parent if inner or (file.parent != path and path.is_dir()) else file.parent
     inside = "images" if (root / "images").is_dir() or (root / "labels").is_dir() else "."
-    return Layout(root, _names(file), [Source("", inside)], False, [])
+    return YoloLayout(root, _names(file), [SplitImages("", inside)], False, [])
 
 
 def label_of(image: str) -> str:
@@ -73,7 +73,7 @@ def label_of(image: str) -> str:
 
 
 def labels_folder(where: str) -> str:
-    """The folder of the labels of a folder's images, with a slash behind it; "" is the root."""
+    """The folder of the labels of a folder's images, with a slash at the end; "" is the root."""
     return label_of("x" if where == "." else f"{where}/x")[: -len("x.txt")]
 
 
@@ -106,11 +106,7 @@ def from_root(root: Path) -> Callable[[str], str]:
 def _describes(file: Path) -> bool:
     if file.name in _NAMES:
         return _has_labels(file.parent) or (file.parent.name == "labels" and _has_labels(file.parent.parent))
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(1 << 18)
-    except OSError:
-        return False
+    start = peek(file)
     if file.suffix == ".data":
         return bool(re.search(rb"^\s*names\s*=", start, re.M))
     images, classes = rb"^[\"']?(train|val|test)[\"']?\s*:", rb"^[\"']?(names|nc)[\"']?\s*:"
@@ -119,18 +115,18 @@ def _describes(file: Path) -> bool:
 
 
 def _has_labels(folder: Path) -> bool:
-    """Whether label files are in labels/ or beside images; only the first files are looked at."""
-    some = list(islice(files_below(folder / "labels"), 1000))
-    if any(name.endswith(".txt") and not is_list_of_names(name) for name in some):
+    """Whether label files are in labels/ or beside images; only the first files are checked."""
+    names = list(islice(files_below(folder / "labels"), 1000))
+    if any(name.endswith(".txt") and not is_list_of_names(name) for name in names):
         return True
-    some = [name for name in islice(files_below(folder), 1000) if is_image(name)]
-    return any((folder / label_of(name)).is_file() for name in some[:20])
+    images = [name for name in islice(files_below(folder), 1000) if is_image(name)]
+    return any((folder / label_of(name)).is_file() for name in images[:20])
 
 
 # ---- reading descriptions
 
 
-def _from_yaml(file: Path) -> Layout:
+def _from_yaml(file: Path) -> YoloLayout:
     keys = read_yaml(file, ("path", *_SPLITS, "names", "nc", "kpt_shape"))
     classes = _classes(file, *keys.get("names", (1, None)), *keys.get("nc", (1, None)))
     wanted = [
@@ -151,14 +147,14 @@ def _from_yaml(file: Path) -> Layout:
     for key, line, text in wanted:
         where = _place(root, _UP.sub("", text) if own else text)
         if where is not None:
-            sources.append(Source(split_name(key), where))
+            sources.append(SplitImages(split_name(key), where))
         elif key == "test":  # Roboflow names one always
             notes.append(f"there is no {text}: no test images")
         else:
             raise TrilabelError(f"{file}, line {line}: {key}: no {text!r} in {root}, nor its labels; correct the path")
     if not sources:
         raise TrilabelError(f"{file}: names no images that are there; write train: and the folder of the images")
-    return Layout(root, classes, sources, "kpt_shape" in keys, notes)
+    return YoloLayout(root, classes, sources, "kpt_shape" in keys, notes)
 
 
 def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:
@@ -192,7 +188,7 @@ def _classes(file: Path, line: int, names: Value, count_line: int, count: Value)
     return names or [str(number) for number in range(int(str(count)))]
 
 
-def _from_data(file: Path) -> Layout:
+def _from_data(file: Path) -> YoloLayout:
     keys = {}
     for number, line in read_lines(file):
         key, equals, value = line.partition("=")
@@ -204,16 +200,16 @@ def _from_data(file: Path) -> Layout:
     for key in _SPLITS:
         number, text = keys.get(key, (0, ""))
         if where := _as_written(file.parent, text):
-            sources.append(Source(split_name(key), where))
+            sources.append(SplitImages(split_name(key), where))
         elif text and key == "train":
             raise TrilabelError(f"{file}, line {number}: {key}: no list {text!r} in {file.parent}; correct the path")
     if not sources:
         raise TrilabelError(f"{file}: names no list of images that is there; write train = train.txt")
-    return Layout(file.parent, _names(file.parent / names), sources, False, [])
+    return YoloLayout(file.parent, _names(file.parent / names), sources, False, [])
 
 
 def _as_written(root: Path, text: str) -> str:
-    """A file below the root, perhaps without the folder that Darknet was started in ("data/train.txt"); "" if none."""
+    """A file below the root, or without the folder that Darknet was started in ("data/train.txt"); "" if none."""
     options = (from_root(root)(text) if text else "", text.partition("/")[2], text.rpartition("/")[2])
     return next((name for name in options if name and os.path.isfile(root / name)), "")  # noqa: PTH113
 

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trilabel.data.dataset import Dataset
-from trilabel.data.scenes import Scenes, draw, scenes
-from trilabel.data.scenes.things import CLASSES, Canvas, Dice, Pen
+from trilabel.data.scenes import scenes
+from trilabel.data.scenes.canvas import Canvas, Dice, Pen
+from trilabel.data.scenes.compose import Scenes, draw
+from trilabel.data.scenes.things import CLASSES
 from trilabel.errors import TrilabelError
 from trilabel.models.tiny import TinyNet
 

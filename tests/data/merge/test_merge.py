@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.oracles import merging
 from trilabel.data import Boxes, Dataset
-from trilabel.data.merge import bare_name, merge
-from trilabel.data.merge.class_map import read_class_map
+from trilabel.data.merge import merge
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -152,37 +151,11 @@ def test_classes_that_look_alike_are_pointed_out():
     assert merge({"a": one, "b": two})[1]["classes_with_similar_names"] == [["Traffic_Lights", "traffic light"]]
 
 
-def test_maps_of_classes(tmp_path):
-    file = tmp_path / "map.csv"
-    file.write_text('\ufefffrom,to\r\nchien,dog\r\n"a, b",\r\n', encoding="utf-8")
-    assert read_class_map(file) == {"": {"chien": "dog", "a, b": ""}}
-    file.write_text("set,from,to\nvoc,tv,television\n,été,summer\n", encoding="utf-8")
-    assert read_class_map(file) == {"voc": {"tv": "television"}, "": {"été": "summer"}}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "row 1: a map of classes has the columns from and to, and perhaps set"),
-        ("old,new\na,b\n", "row 1: a map of classes has the columns from and to, and perhaps set"),
-        ("from,to\na\n", "row 2: 1 cells, but the header has 2"),
-        ("from,to\n,b\n", "row 2: which class? the cell 'from' is empty"),
-        ("from,to\na,b\na,c\n", "row 3: class 'a' became something else in an earlier row"),
-    ],
-)
-def test_mistaken_maps(tmp_path, text, message):
-    file = tmp_path / "map.csv"
-    file.write_text(text)
-    with pytest.raises(TrilabelError) as caught:
-        read_class_map(file)
-    assert str(caught.value) == f"{file}, {message}"
-
-
 def test_mistaken_merges():
     both = {"a": CATS, "b": DOGS}
     for sets, options, message in (
         ({"a": CATS}, {}, "merging takes two data sets or more"),
-        (both, {"classes": {"c": {"cat": "x"}}}, "no set that the map of classes speaks of named 'c'"),
+        (both, {"classes": {"c": {"cat": "x"}}}, "no data set for the map of classes named 'c'"),
         (both, {"classes": {"b": {"cat": "x"}}}, "no class in b to rename named 'cat'; there are: dog"),
         (both, {"classes": {"": {"dogs": "x"}}}, "did you mean 'dog'?"),
         (both, {"same": "size"}, "merge: same='size': use one of 'path', 'id', 'name', 'content'"),
@@ -217,22 +190,6 @@ def test_what_has_no_file_goes_by_its_path(tmp_path):
     (tmp_path / "a.jpg").unlink()
     with pytest.raises(TrilabelError, match="none of the images has a file"):
         merge({"one": one, "two": two}, same="content")
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("/a/street_026.jpg", "street_026"),
-        ("street_026_jpg.rf.1c8e0a7b.jpg", "street_026"),
-        ("x/00001eef-street_026.JPEG", "street_026"),
-        ("00001eef-street_026_png.rf.AbC.png", "street_026"),
-        ("000123", "000123"),
-        ("deadbeef-", "deadbeef-"),
-        ("a.b.png", "a.b"),
-    ],
-)
-def test_names_without_what_tools_add(path, name):
-    assert bare_name(path) == name
 
 
 def test_the_same_name_in_any_folder():

@@ -1,4 +1,4 @@
-"""Text, JSON and XML of other programs: what is wrong with it is named by file, line and place."""
+"""JSON of other programs: what is wrong with it is named by file, line and place."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trilabel.data.formats._shared import source_files
-from trilabel.data.formats._shared.source_files import Json, first_key, read_lines, read_text, read_xml
+from trilabel.data.formats._shared.json_document import Json, first_key, line_of
 from trilabel.errors import TrilabelError
 
 DOCUMENT = """\
@@ -70,7 +69,7 @@ def test_mistakes_are_pointed_at(file, action, message):
 
 
 def test_nothing_inside_a_plain_value():
-    assert source_files._line('\n{"a": "xyz"}', ("a", "b")) == 2 and source_files._line("\n5", ("a",)) == 2
+    assert line_of('\n{"a": "xyz"}', ("a", "b")) == 2 and line_of("\n5", ("a",)) == 2
 
 
 def test_true_is_no_number(file):
@@ -103,7 +102,6 @@ def test_byte_order_mark_and_other_names(file, tmp_path):
     assert refusal(lambda: Json.read(tmp_path / "x"), tmp_path / "x") == (
         "FILE: cannot be read (No such file or directory)"
     )
-    assert refusal(lambda: read_text(tmp_path), tmp_path) == "FILE: cannot be read (Is a directory)"
 
 
 VALUES = st.recursive(
@@ -127,33 +125,7 @@ def test_the_line_of_a_value_is_where_it_stands(value, data, indent):
     else:
         parent[path[-1]] = "MARK"
     text = json.dumps(value, indent=indent)
-    assert source_files._line(text, tuple(path)) == text[: text.index('"MARK"')].count("\n") + 1
-
-
-def test_lines(tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_bytes("\ufeffone\r\n\r\n  zwölf  2 \n\n".encode())
-    assert list(read_lines(file)) == [(1, "one"), (3, "zwölf  2")]
-    file.write_bytes(b"one\ntw\0o\n")
-    assert refusal(lambda: list(read_lines(file)), file) == (
-        "FILE, line 2: holds a zero byte, so it is no text; write it again"
-    )
-
-
-def test_xml(tmp_path):
-    file = tmp_path / "a.xml"
-    file.write_bytes('\ufeff<a><b n="ö"/></a>'.encode())
-    assert read_xml(file)[0].get("n") == "ö"
-    for content, message in (
-        (b"<a>\n<b>\n</a>", "FILE, line 3: damaged XML (mismatched tag: line 3, column 2)"),
-        (b"", "FILE, line 1: damaged XML (no element found: line 1, column 0)"),
-        (b'<?xml version="1.0" encoding="klingon"?><a/>', "FILE, line 1: damaged XML (unknown encoding"),
-    ):
-        file.write_bytes(content)
-        assert refusal(lambda: read_xml(file), file).startswith(message)
-    assert (
-        refusal(lambda: read_xml(tmp_path / "b"), tmp_path / "b") == "FILE: cannot be read (No such file or directory)"
-    )
+    assert line_of(text, tuple(path)) == text[: text.index('"MARK"')].count("\n") + 1
 
 
 @pytest.mark.parametrize(

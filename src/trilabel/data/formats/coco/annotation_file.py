@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.formats._shared.source_files import Json
+from trilabel.data.formats._shared.json_document import Json, first_repeat, unique_positions
 from trilabel.data.formats.coco.files import split_of_file
 from trilabel.data.image_paths import RootedPaths, root_of
 
 
 @dataclass
-class Part:
+class AnnotationFile:
     """One annotation file. Images count from 0; `image_of` has the image of each annotation."""
 
     document: Json
@@ -25,7 +25,7 @@ class Part:
     image_of: NDArray[np.int64]
 
 
-class Content(NamedTuple):
+class CocoLabels(NamedTuple):
     """What all files together say; see `assemble`."""
 
     classes: list[str]
@@ -35,15 +35,15 @@ class Content(NamedTuple):
     notes: list[str]
 
 
-def open_part(file: Path, images: str | Path | None) -> Part:
+def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     """Reads an annotation file and finds its images."""
     document = Json.read(file)
     records = document.item("images")
     kind: type = str if any(type(record) is dict and type(record.get("id")) is str for record in records.value) else int
-    row = positions(records, "id", kind)
+    row = unique_positions(records, "id", kind)
     names = _file_names(records)
     ids = [own or name for own, name in zip(optional(records, "trilabel_id"), names, strict=True)]
-    if (twice := _first_repeat(ids)) is not None:
+    if (twice := first_repeat(ids)) is not None:
         raise records.error_at(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
     split = split_of_file(file)
     own = zip(optional(records, "split"), records.value, strict=True)
@@ -51,25 +51,7 @@ def open_part(file: Path, images: str | Path | None) -> Part:
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
     paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return Part(document, split, ids, paths, split_of, image_of)
-
-
-def positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
-    """Where each value of `key` stands in a list of records; none may are listed twice."""
-    values: list[int | str] = records.column(key, kind)
-    if (twice := _first_repeat(values)) is not None:
-        first, again = twice
-        where = "".join(map(str, records.path))
-        raise records.error_at(f"is {values[again]!r}, as of {where}[{first}]; an id stands once", again, key)
-    return {value: index for index, value in enumerate(values)}
-
-
-def _first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
-    """(first, again): where the first value stands that is listed twice."""
-    if len(set(values)) == len(values):
-        return None
-    seen: dict[int | str, int] = {}
-    return next((seen[value], at) for at, value in enumerate(values) if seen.setdefault(value, at) != at)
+    return AnnotationFile(document, split, ids, paths, split_of, image_of)
 
 
 def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:

@@ -1,13 +1,13 @@
-"""Files as other programs write them: text, JSON and XML, with errors that name the file, the line and the place."""
+"""JSON files as other programs write them, with errors that name the file, the line and the place."""
 
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from xml.etree import ElementTree
 
+from trilabel.data.text_files import peek, read_text
 from trilabel.errors import TrilabelError
 from trilabel.log import log
 
@@ -24,55 +24,15 @@ _KINDS = {
 }
 
 
-def read_text(file: Path) -> str:
-    """A UTF-8 file, without its byte-order mark."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TrilabelError(f"{file}, line {line}: not UTF-8 text; save it as UTF-8") from None
-
-
-def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """(number, text) of every line that is not blank, without line ends and the blanks around it."""
-    for number, line in enumerate(read_text(file).split("\n"), start=1):
-        if text := line.strip():
-            if "\0" in text:
-                raise TrilabelError(f"{file}, line {number}: holds a zero byte, so it is no text; write it again")
-            yield number, text
-
-
-def read_xml(file: Path) -> ElementTree.Element:
-    """The root element of an XML file."""
-    try:
-        return ElementTree.fromstring(file.read_bytes())
-    except OSError as error:
-        raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
-    except ElementTree.ParseError as error:
-        raise TrilabelError(
-            f"{file}, line {error.position[0]}: damaged XML ({error}); export or copy it again"
-        ) from None
-    except (LookupError, ValueError) as error:  # an encoding that nobody has heard of
-        raise TrilabelError(f"{file}, line 1: damaged XML ({error})") from None
-
-
 def first_key(file: Path) -> str | None:
     """The first key of a JSON object, "[" for a list, None for anything else: enough to tell formats apart."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(1 << 16).decode("utf-8-sig", errors="replace")
-    except OSError:
-        return None
+    start = peek(file)[: 1 << 16].decode("utf-8-sig", errors="replace")
     found = re.match(r'\s*(\[|\{\s*"((?:[^"\\]|\\.)*)")', start)
     return None if not found else "[" if found[1] == "[" else found[2]
 
 
 class Json:
-    """A value in a JSON file that knows where it stands, so that a mistake in it can be pointed at.
+    """A value in a JSON file that knows its place, so that an error can name the line.
 
     >>> document = Json.read(Path("instances.json"))                          # doctest: +SKIP
     >>> names = document.item("images").column("file_name", str)              # doctest: +SKIP
@@ -94,7 +54,7 @@ class Json:
         return document
 
     def get(self, key: str | int, kind: type[T], default: T | None = _REQUIRED) -> T:
-        """A plain value inside this object, checked; `default` stands for one that is missing or null."""
+        """A plain value inside this object, checked; `default` if it is missing or null."""
         found = self.value.get(key) if isinstance(self.value, dict) else self.value[key]
         if found is None and default is not _REQUIRED:
             return cast(T, default)
@@ -132,10 +92,28 @@ class Json:
         raise self.error_at(f"is {short(value)}, not {_KINDS[kind]}", *inside)
 
 
+def unique_positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
+    """The position of each value of `key` in a list of records; an error where one is listed twice."""
+    values: list[int | str] = records.column(key, kind)
+    if (twice := first_repeat(values)) is not None:
+        first, again = twice
+        where = "".join(map(str, records.path))
+        raise records.error_at(f"is {values[again]!r}, as of {where}[{first}]; ids must be unique", again, key)
+    return {value: index for index, value in enumerate(values)}
+
+
+def first_repeat(values: Sequence[int | str]) -> tuple[int, int] | None:
+    """(first, again): the positions of the first value that is listed twice."""
+    if len(set(values)) == len(values):
+        return None
+    seen: dict[int | str, int] = {}
+    return next((seen[value], at) for at, value in enumerate(values) if seen.setdefault(value, at) != at)
+
+
 def error_at(file: Path, path: tuple[str | int, ...], what: str) -> TrilabelError:
-    """An error about the value at `path` in a JSON file: names the line, which is looked for only now."""
+    """An error about the value at `path` in a JSON file: names the line, which is searched for only then."""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path).lstrip(".")
-    return TrilabelError(f"{file}, line {_line(read_text(file), path)}: {place or 'the document'} {what}")
+    return TrilabelError(f"{file}, line {line_of(read_text(file), path)}: {place or 'the document'} {what}")
 
 
 def _key(key: str) -> str:
@@ -173,8 +151,8 @@ def short(value: Any) -> str:
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
-def _line(text: str, path: tuple[str | int, ...]) -> int:
-    """The line in which the value at `path` stands; of one that is missing, that of the value it is missing from."""
+def line_of(text: str, path: tuple[str | int, ...]) -> int:
+    """The line of the value at `path`; of one that is missing, that of the value it is missing from."""
     decoder, here = json.JSONDecoder(), _skip(text, 0)
     for part in path:
         if text[here : here + 1] not in ("{", "["):

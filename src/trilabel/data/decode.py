@@ -1,0 +1,113 @@
+"""One image file: decoding it to a tensor, and telling without decoding whether it is whole.
+
+Resizing squashes to a square, as the papers do.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import ExifTags, Image
+from torch import Tensor
+from torch.nn import functional as F
+
+from trilabel.errors import TrilabelError
+from trilabel.log import track
+
+ImageError = tuple[int, str]  # position, and what is wrong with the image there
+MISSING = "no such image"
+_TURNS = {  # what makes an image upright, by the orientation that the camera recorded
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def decode(path: str | Path, size: int) -> Tensor:
+    """The image file as a 3×size×size uint8 tensor, upright and RGB; a TrilabelError names a file that is no image."""
+    try:
+        with Image.open(path) as file:
+            file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
+            file.load()
+            image = _upright(file)
+            if image.mode.startswith(("I", "F")):  # 16-bit and float grays: PIL would clip them to white
+                image = _to_8_bit(image)
+            if image.mode == "P" and "transparency" in image.info:
+                image = image.convert("RGBA")  # the same colors in the end, but PIL warns on the direct way
+            small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    except FileNotFoundError:
+        raise TrilabelError(f"{path}: {MISSING}") from None
+    except Exception as error:  # PIL raises a dozen kinds when bytes are damaged
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TrilabelError(f"{path}: broken image ({reason})") from None
+    return torch.from_numpy(np.array(small)).permute(2, 0, 1)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation) or 1)
+    except Exception:  # a damaged orientation is no reason to lose the image
+        return image
+    return image if turn is None else image.transpose(turn)
+
+
+def _to_8_bit(image: Image.Image) -> Image.Image:
+    values = np.asarray(image, np.float32)
+    top = 65535.0 if values.max(initial=0) > 255 else 255.0
+    return Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
+
+
+def check_image(path: str) -> str | None:
+    """What is wrong with an image file, as far as its first and last bytes tell; None where it seems whole.
+
+    Only a file without a proper end is decoded: cameras append all sorts of data to an image.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(16)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(-min(64, size), os.SEEK_END)
+            tail = file.read()
+    except FileNotFoundError:
+        return f"{path}: {MISSING}"
+    except (OSError, ValueError) as error:
+        return f"{path}: cannot be read ({getattr(error, 'strerror', error)})"
+    if size == 0:
+        return f"{path}: broken image (empty file)"
+    doubtful = (
+        (head.startswith(b"\xff\xd8") and b"\xff\xd9" not in tail)
+        or (head.startswith(b"\x89PNG") and b"IEND" not in tail)
+        or (head.startswith(b"RIFF") and int.from_bytes(head[4:8], "little") + 8 > size)
+    )
+    if doubtful:
+        try:
+            decode(path, 8)
+        except TrilabelError as error:
+            return str(error)
+    return None
+
+
+def validate_images(paths: Sequence[str], shown: bool = True) -> list[ImageError]:
+    """Missing, empty and cut-off files among `paths`, found without decoding any."""
+    with ThreadPoolExecutor(16) as pool:
+        parts = (paths[start : start + 10_000] for start in range(0, len(paths), 10_000))  # map would queue them all
+        messages = (message for part in parts for message in pool.map(check_image, part))
+        checked = track(messages, "checking image files", len(paths), shown)
+        return [(position, message) for position, message in enumerate(checked) if message]
+
+
+def resized(images: Tensor, size: int) -> Tensor:
+    """N×3×H×W uint8 -> N×3×size×size uint8, as `decode` would have made them."""
+    if images.shape[-2:] == (size, size):
+        return images
+    small = [
+        F.interpolate(part.float(), (size, size), mode="bilinear", antialias=True) for part in torch.split(images, 256)
+    ]
+    return torch.cat([part.round().clamp(0, 255).to(torch.uint8) for part in small])

@@ -1,0 +1,29 @@
+"""Columns of tables that are written: the labels of each image, and its split."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+
+_CELLS = 1 << 20  # at once
+
+
+def label_cells(labels: Labels) -> Iterator[list[str]]:
+    """The cells of each image, one per class: "1" is present, "0" absent, "" unknown."""
+    texts = np.array(["0", "", "1"], object)
+    step = _CELLS // labels.shape[1] + 1
+    for start in range(0, len(labels), step):
+        yield from texts[labels.csr[start : start + step].toarray() + 1].tolist()
+
+
+def split_column(dataset: Dataset, path: Path) -> list[str]:
+    """The split of each image, of which there may be one only."""
+    split, several = dataset.first_split()
+    for row in several[:1].tolist():
+        both = [repr(name) for name, rows in dataset.splits.items() if row in rows][:2]
+        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table holds one")
+    return split

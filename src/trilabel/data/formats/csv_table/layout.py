@@ -1,0 +1,93 @@
+"""What the columns of a table of labels are, by their names."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trilabel.data.image_paths import is_image
+from trilabel.errors import TrilabelError
+
+IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
+TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What the header of a table says; columns are positions, −1 where there is none."""
+
+    header: list[str]
+    image: int
+    file: int  # beside a column with the image's name: where its file is
+    split: int
+    label: int = -1  # of long tables only
+    value: int = -1
+    tags: int = -1  # of tables with a list of tags in a cell only
+    classes: list[int] = field(default_factory=list)  # of wide tables only
+    left_out: list[str] = field(default_factory=list)
+
+
+def find_columns(
+    path: Path,
+    delimiter: str,
+    header: list[str],
+    layout: str = "auto",
+    ignore: Iterable[str] = (),
+    image_column: int = -1,
+    tags_column: int = -1,
+) -> TableLayout:
+    """What the columns are, by their names; `layout` ("wide", "long" or "tags") overrules what they look like."""
+    names = [cell.strip().lower() for cell in header]
+
+    def position(*wanted: str) -> int:
+        return next((names.index(name) for name in wanted if name in names), -1)
+
+    if is_image(header[0]):
+        raise TrilabelError(
+            f"{path}, row 1: {header[0]!r} is an image and no name of a column; write a header above it (image, and "
+            "the classes), or pass format='list' if these are numbers of classes"
+        )
+    image, label, value, split = (position(*wanted) for wanted in (IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
+    image = image_column if image_column >= 0 else image
+    file = position("path", "filename") if image >= 0 and names[image] in ("image", "id") else -1
+    rest = _other_columns(path, header, {max(image, 0), file, split}, ignore)
+    found = f"{path}: found the columns {', '.join(map(repr, header[:8]))}{', …' if len(header) > 8 else ''};"
+    if layout == "tags":
+        called = [column for name in (*TAG_COLUMNS, "label") for column in rest if names[column] == name]
+        tags = tags_column if tags_column >= 0 else next(iter(called), rest[0] if len(rest) == 1 else -1)
+        if tags < 0:
+            raise TrilabelError(f"{found} which one holds the tags? pass its name as tags")
+        left_out = [header[column] for column in rest if column != tags]
+        return TableLayout(header, max(image, 0), file, split, tags=tags, left_out=left_out)
+    if layout == "wide" or (layout == "auto" and not {label, value} & set(rest)):
+        if not rest:
+            raise TrilabelError(
+                f"{found} a wide table needs image and a column for each class (are the cells separated by "
+                f"{delimiter!r}? if not, pass delimiter)"
+            )
+        return TableLayout(header, max(image, 0), file, split, classes=rest)
+    left_out = [header[column] for column in rest if column not in (label, value)]
+    if image < 0 or label < 0 or (value < 0 and left_out):
+        raise TrilabelError(
+            f"{found} a long table needs image, label and value, or just image and label (if these are classes, "
+            "pass layout='wide')"
+        )
+    return TableLayout(header, image, file, split, label, value, left_out=left_out)
+
+
+def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Iterable[str]) -> list[int]:
+    """The columns that are neither taken nor to be ignored."""
+    first: dict[str, int] = {}
+    for column, name in enumerate(header):
+        if first.setdefault(name, column) != column:
+            raise TrilabelError(
+                f"{path}: columns {first[name] + 1} and {column + 1} are both called {name!r}; rename or remove one"
+            )
+    for name in ignore:
+        if name not in first:
+            raise TrilabelError(f"{path}: no column called {name!r} to ignore")
+    # A first column without a name that is not the images' is the row number that pandas writes.
+    rest = [c for c, name in enumerate(header) if c not in taken and name not in ignore and (c or name)]
+    for column in rest:
+        if not header[column]:
+            raise TrilabelError(f"{path}: column {column + 1} has no name; give it one or remove it")
+    return rest

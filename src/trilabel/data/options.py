@@ -1,0 +1,36 @@
+"""Options of readers and writers: the keyword arguments of their functions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from trilabel.errors import TrilabelError
+from trilabel.settings import read_as
+
+
+def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuses an option that is none of those allowed."""
+    if value not in allowed:
+        raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
+
+
+def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Options of a reader or writer that were given as text, converted to the types they have."""
+    check_options(path, function, texts)
+    accepted = options_of(function)
+    return {name: read_as(accepted[name].annotation, text, f"{path}: option {name!r}") for name, text in texts.items()}
+
+
+def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuses options that the reader or writer does not have."""
+    accepted = options_of(function)
+    for name in options:
+        if name not in accepted:
+            raise TrilabelError(f"{path}: no option {name!r} here; use one of {', '.join(accepted) or '(none)'}")
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The options of a reader or writer: its parameters other than what to read or write."""
+    parameters = signature(function).parameters
+    return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

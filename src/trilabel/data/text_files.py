@@ -1,0 +1,59 @@
+"""Text files as other programs write them, with errors that name the file and the line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from trilabel.errors import TrilabelError
+
+_PEEK = 1 << 18
+_last_peek: ContextVar[dict[Path, bytes] | None] = ContextVar("last_peek", default=None)
+
+
+def read_text(file: Path) -> str:
+    """A UTF-8 file, without its byte-order mark."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TrilabelError(f"{file}, line {line}: not UTF-8 text; save it as UTF-8") from None
+
+
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """(number, text) of every line that is not blank, without line ends and surrounding blanks."""
+    for number, line in enumerate(read_text(file).split("\n"), start=1):
+        if text := line.strip():
+            if "\0" in text:
+                raise TrilabelError(f"{file}, line {number}: contains a zero byte, so it is not text; write it again")
+            yield number, text
+
+
+@contextmanager
+def peeking_once() -> Iterator[None]:
+    """Inside, `peek` does not open the same file again: every format looks at its start to tell what it is."""
+    token = _last_peek.set({})
+    try:
+        yield
+    finally:
+        _last_peek.reset(token)
+
+
+def peek(file: Path) -> bytes:
+    """The first 256 KB of a file; empty where it cannot be read."""
+    last = _last_peek.get()
+    if last is not None and file in last:
+        return last[file]
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_PEEK)
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
+        start = b""
+    if last is not None:
+        last.clear()  # a folder may hold thousands of files: one start is enough
+        last[file] = start
+    return start
