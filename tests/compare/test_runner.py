@@ -35,7 +35,7 @@ def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
         run = tl.train(small_scenes.with_labels(hidden), config, tmp_path / f"{cell.labels}-{cell.seed}")
         scored = tl.load(run).evaluate(small_scenes)
         assert cell.metrics == {name: scored[name] for name in ("mAP", "CF1", "OF1")}
-        assert (cell.validation, cell.epoch, cell.epochs) == (run.metrics["mAP"], run.best["epoch"], 2)
+        assert (cell.validation, cell.epoch, cell.epochs) == (run.metrics["mAP"], run.best.epoch, 2)
         assert cell.known == np.count_nonzero(hidden.to_signed()[learned_from])
         assert cell.known_share == pytest.approx(cell.known / (len(learned_from) * 14))
     assert cells[0].known == 72 * 14 and cells[2].known == 72

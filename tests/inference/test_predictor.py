@@ -1,7 +1,6 @@
 """Scores for files and arrays are those of the network itself; what cannot be scored is named."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import Model, load
 from trilabel.labels import Labels
 from trilabel.training import checkpoint
-from trilabel.training.run_folder import RunFolder
+from trilabel.training.run_folder import RunDescription, RunFolder
 
 
 def test_scores_are_those_of_the_network_one_image_at_a_time(model, pictures):
@@ -174,12 +173,12 @@ def test_a_network_that_gives_no_numbers_is_not_taken_for_broken_files(pictures,
 
 def test_a_model_comes_back_from_its_run_folder(model, pictures, dense, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    folder.describe(Config(), CLASSES, SIZE, Labels.from_signed(dense, CLASSES), {})
+    folder.describe(RunDescription(Config(), CLASSES, SIZE, {}), Labels.from_signed(dense, CLASSES))
     checkpoint.save(folder.best, checkpoint.prefixed("model", model.classifier.state_dict()), {})
     loaded = load(folder.path, device="cpu")
     assert loaded.classes == CLASSES and loaded.image_size == SIZE
     assert np.array_equal(loaded.predict(pictures).scores, model.predict(pictures).scores)
-    folder.describe(replace(Config(), epochs=3), CLASSES[:2], SIZE, Labels.from_signed(dense, CLASSES), {})
+    folder.describe(RunDescription(Config(epochs=3), CLASSES[:2], SIZE, {}), Labels.from_signed(dense, CLASSES))
     with pytest.raises(TrilabelError, match=r"best\.safetensors: does not fit the model in config\.json"):
         load(str(folder.path), device="cpu")
     with pytest.raises(TrilabelError, match="not a run folder"):
