@@ -13,6 +13,7 @@ from trilabel.data.images import ImageBatch, to_device
 from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import Batch
+from trilabel.models import Backbone
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.stages import Stage
 from trilabel.training.state import Progress
@@ -63,8 +64,9 @@ class LabelReader:
 class ViewMaker:
     """Turns uint8 images into what the model sees in training (one or two views) and in scoring (as they are)."""
 
-    def __init__(self, config: Config, views: Views) -> None:
-        self.config, self.views = config, views
+    def __init__(self, config: Config, backbone: Backbone) -> None:
+        self.config = config
+        self.views = Views(backbone.mean, backbone.std, config.flip, config.crop, config.erase)
 
     def training(self, images: Tensor, draw: torch.Generator, two: bool) -> tuple[Tensor, Tensor | None]:
         """B×3×S×S uint8 -> (the view to learn from, a strongly augmented second one where a method wants `two`)."""

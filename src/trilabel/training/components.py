@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
@@ -14,19 +15,21 @@ from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
 
 
-def check_components(config: Config, labels: Labels, resumes: bool = False) -> None:
+def check_components(config: Config, labels: Labels, resumes: bool = False) -> Any:
     """Refuses components that do not exist, cannot learn from such labels, or do not go together.
 
+    Returns the method's settings as its dataclass.
     resumes: the run has a checkpoint, and no longer needs the weights that it started from.
     """
     _refuse_misplaced_settings(config)
-    check_method(config.method, config.settings, labels)
+    settings = check_method(config.method, config.settings, labels)
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
     if config.keep_head and not resumes:
         _check_kept_head(config, labels)
     _check_head_of_method(config)
     _check_relabelling(config)
+    return settings
 
 
 def _check_kept_head(config: Config, labels: Labels) -> None:

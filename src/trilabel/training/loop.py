@@ -6,7 +6,6 @@ epoch the validation images are scored, the best model is kept and a checkpoint 
 """
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from torch import nn
@@ -124,7 +123,6 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
     check_weights(job, run.model)
     means = state.totals.means(processes.all_reduce)
     sync_memory(job)
-    labels = state.diagnosis.summary(now.epoch, processes.all_reduce)
     record = EpochRecord(
         stage=run.stage.name,
         epoch=now.epoch,
@@ -134,8 +132,8 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
         seconds=round(now.seconds, 3),
         images_left_out=now.images_left_out,
         relabelled=now.relabelled,
+        **vars(state.diagnosis.summary(now.epoch, processes.all_reduce)),
     )
-    record = replace(record, **vars(labels))
     with scoring_weights(job, run.model):
         record = validate(job, record, run.model, run.val_images)
         if now.best is None or not record.val or record.metric(job.config.select) > now.best.metric(job.config.select):

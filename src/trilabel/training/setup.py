@@ -19,7 +19,7 @@ from trilabel.data.images import ImageSource, open_images
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import log
-from trilabel.methods import Method, create_method
+from trilabel.methods import METHODS, Method
 from trilabel.models import Classifier, create_model
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.components import check_components
@@ -92,31 +92,30 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     resumes: the run has a checkpoint, which holds its weights and what its head read off labels and files.
     """
     processes, device, dataset = Processes(fabric), fabric.device, split.dataset
-    check_components(config, split.labels, resumes)
+    settings = check_components(config, split.labels, resumes)
     if processes.is_first:
         _log_choices(config, dataset)
     torch.manual_seed(config.seed)
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
     model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
+
+    def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
+        kind = METHODS[config.method]
+        return kind(settings, dataset.labels[train], model.backbone.features, dataset.labels[val])
+
+    method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early
     images, train = _open(fabric, dataset, split.train, config, model.backbone.image_size)
     val_images, val = _open(fabric, dataset, split.val, config, model.backbone.image_size)
+    if len(train) < len(split.train) or len(val) < len(split.val):
+        method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
     if processes.is_first:
         check_validation(val_labels, config.select)
-    method = create_method(config.method, config.settings, labels, model.backbone.features, val_labels)
     for note in method.notes:
         log.info(note)
-    if config.channels_last:
-        model = model.to(memory_format=torch.channels_last)
-    fabric.to_device(model)
+    model = _on_device(fabric, model, config)
     fabric.to_device(method)
-    if config.compile:
-        model.compile()
-    relabelling, members = None, list[Member]()
-    if config.relabel != "none":
-        relabelling = Relabelling(config.relabel, config.relabel_settings, labels)
-        members = [_member(fabric, Path(run), labels, model) for run in relabelling.settings.runs]
-        fabric.to_device(relabelling)
+    relabelling, members = _relabelling(fabric, config, labels, model)
     truth = None if dataset.truth is None else dataset.truth[train]
     diagnosis = fabric.to_device(Diagnosis(labels, truth))
     return Job(
@@ -131,13 +130,33 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         truth=truth,
         val_images=val_images,
         val_labels=val_labels,
-        views=ViewMaker(config, Views(model.backbone.mean, model.backbone.std, config.flip, config.crop, config.erase)),
+        views=ViewMaker(config, model.backbone),
         label_reader=LabelReader(labels, device),
         truth_reader=None if truth is None else LabelReader(truth, device),
         relabelling=relabelling,
         members=members,
         state=State(model, method, relabelling, diagnosis, device),
     )
+
+
+def _on_device(fabric: Fabric, model: Classifier, config: Config) -> Classifier:
+    if config.channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    fabric.to_device(model)
+    if config.compile:
+        model.compile()
+    return model
+
+
+def _relabelling(
+    fabric: Fabric, config: Config, labels: Labels, model: Classifier
+) -> tuple[Relabelling | None, list[Member]]:
+    """What relabels between epochs, and the models of other runs that help; nothing where that is not asked for."""
+    if config.relabel == "none":
+        return None, []
+    relabelling = Relabelling(config.relabel, config.relabel_settings, labels)
+    members = [_member(fabric, Path(run), labels, model) for run in relabelling.settings.runs]
+    return fabric.to_device(relabelling), members
 
 
 def _log_choices(config: Config, dataset: Dataset) -> None:

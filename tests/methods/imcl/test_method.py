@@ -16,7 +16,7 @@ from trilabel.data.side_tables.side_information import read_groups
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
-from trilabel.methods import Batch, check_method, create_method
+from trilabel.methods import Batch, create_method
 from trilabel.methods.imcl import method as module
 from trilabel.metrics import average_precision
 
@@ -282,7 +282,7 @@ def test_a_table_of_groups(tmp_path):
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_trained(settings, message):
     with pytest.raises(TrilabelError, match=message):
-        check_method("imcl", settings, LABELS)
+        create_method("imcl", settings, LABELS)
 
 
 # ---- what it is for

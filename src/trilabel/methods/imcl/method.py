@@ -95,7 +95,7 @@ class Imcl(Method[ImclSettings]):
 
     @classmethod
     def check(cls, settings: ImclSettings, labels: Labels) -> None:
-        """Needs both positives and negatives, numbers in range, and tables that can be read."""
+        """Needs both positives and negatives, and numbers in range; tables are read when the method is created."""
         require_both("imcl", labels)
         for name, least in (("neighbors", 1), ("label_neighbors", 1), ("memory", 0)):
             if getattr(settings, name) < least:
@@ -103,11 +103,7 @@ class Imcl(Method[ImclSettings]):
         for name in ("label_weight", "feature_weight", "side_weight"):
             if getattr(settings, name) < 0:
                 raise TrilabelError(f"imcl: {name} is 0 or more, not {getattr(settings, name)}")
-        if settings.graph not in ("co-occurrence", "identity"):
-            _graph(settings, labels)
-        if settings.side is not None:
-            read_groups(settings.side, labels.ids)
-        elif settings.side_weight != ImclSettings.side_weight:
+        if settings.side is None and settings.side_weight != ImclSettings.side_weight:
             raise TrilabelError("imcl: side_weight is for side information; name its table with side=FILE")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
