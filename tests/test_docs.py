@@ -2,16 +2,23 @@
 
 import ast
 import re
+import sys
+from collections import deque
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
+from PIL import Image
 
 import trilabel
 from trilabel.cli.main import COMMANDS, main
+from trilabel.data import Dataset
 from trilabel.data.formats import FORMATS
+from trilabel.labels import Labels
 from trilabel.methods import METHODS
 from trilabel.models import HEADS
 
@@ -70,9 +77,11 @@ def test_files_and_modules_that_are_named_exist(name: str) -> None:
 
 
 def test_files_of_the_architecture_exist() -> None:
-    """They are named from src/trilabel on, those of the table of training from there."""
+    """They are named from src/trilabel or the root on, those of the table of training from there."""
     named = {code for code in codes(ARCHITECTURE) if re.fullmatch(r"[\w/]+\.py", code)}
-    assert [file for file in named if not any((base / file).is_file() for base in (SOURCE, SOURCE / "training"))] == []
+    assert [
+        file for file in named if not any((base / file).is_file() for base in (SOURCE, SOURCE / "training", ROOT))
+    ] == []
 
 
 def test_the_rooms_of_the_architecture_are_those_of_the_source() -> None:
@@ -81,10 +90,41 @@ def test_the_rooms_of_the_architecture_are_those_of_the_source() -> None:
     assert rooms == {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").is_file()}
 
 
-def test_the_label_passes_each_file_once() -> None:
+def test_the_label_walks_as_the_architecture_says(
+    small_scenes: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run and its report, the functions of the walk are called in its order; each file is named once."""
+    monkeypatch.chdir(tmp_path)
+    write_images_and_table(small_scenes)
     walk = ARCHITECTURE.partition("## The walk of one label")[2].partition("\n## ")[0]
-    files = re.findall(r"^\| \d+ \| `([^`]+)`", walk, re.MULTILINE)
-    assert len(files) > 15 and len(set(files)) == len(files)
+    steps = re.findall(r"^\| (\d+) \| `([^`]+)` \| `([^`]+)` \|", walk, re.MULTILINE)
+    assert [int(number) for number, _, _ in steps] == list(range(1, len(steps) + 1)) and len(steps) > 15
+    assert len({file for _, file, _ in steps}) == len(steps)
+    ahead = deque((str(SOURCE / file), function) for _, file, function in steps)
+
+    def follow(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if ahead and event == "call" and (code.co_filename, code.co_qualname) == ahead[0]:
+            ahead.popleft()
+
+    (command,) = re.findall(r"```\ntrilabel (train .*)\n```", walk)
+    small = "--epochs 2 --image-size 32 --workers 0 --set relabel.epochs=2"
+    sys.setprofile(follow)
+    try:
+        assert main([*command.split(), *small.split()]) == main(["report", "runs/first"]) == 0
+    finally:
+        sys.setprofile(None)
+    assert list(ahead) == []
+
+
+def write_images_and_table(dataset: Dataset) -> None:
+    """labels.csv and its images, here."""
+    assert dataset.images is not None
+    for name, image in zip(dataset.ids, dataset.images, strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(f"{name}.png")
+    named = Labels.from_signed(dataset.labels.to_signed(), dataset.classes, [f"{name}.png" for name in dataset.ids])
+    paths = [f"{name}.png" for name in dataset.ids]
+    trilabel.data.write(Dataset(named.ids, paths, named, dataset.splits), "labels.csv")
 
 
 def test_methods_heads_and_formats_have_a_row() -> None:
