@@ -71,7 +71,7 @@ def test_what_cannot_work_is_refused_in_one_line(method):
         with pytest.raises(TrilabelError, match=f"^{method}: no label here is known to be present"):
             check_method(method, {}, Labels.from_signed(dense))
     for k in (0, -1, 4.1, math.nan, math.inf):
-        says = rf"^{method}: expected_positives .*at most 4.* not {float(k)}$|expected_positives' .* is a finite number"
+        says = rf"^{method}: expected_positives .*at most 4.* not {float(k)}$|expected_positives' .* must be a finite"
         with pytest.raises(TrilabelError, match=says):
             check_method(method, {"expected_positives": k}, LABELS)
     check_method(method, {"expected_positives": 4}, LABELS)
@@ -79,7 +79,7 @@ def test_what_cannot_work_is_refused_in_one_line(method):
 
 def test_a_strength_below_nothing_is_refused():
     for strength in (-0.1, math.nan, math.inf):
-        with pytest.raises(TrilabelError, match=r"strength is a number from 0|'strength' .* is a finite number"):
+        with pytest.raises(TrilabelError, match=r"strength is a number from 0|'strength' .* must be a finite number"):
             check_method("expected-positive", {"strength": strength}, LABELS)
 
 

@@ -218,7 +218,9 @@ def test_memory_is_a_bit_a_label():
 @pytest.mark.parametrize("delta", [-0.1, math.nan, 100.5, math.inf])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_amount_that_makes_no_sense_is_refused(mode, delta):
-    with pytest.raises(TrilabelError, match=r"delta is a percentage, 0 to 100 .*, not |'delta' .* is a finite number"):
+    with pytest.raises(
+        TrilabelError, match=r"delta is a percentage, 0 to 100 .*, not |'delta' .* must be a finite number"
+    ):
         check_method("large-loss", {"mode": mode, "delta": delta}, LABELS)
     check_method("large-loss", {"mode": mode, "delta": 100}, LABELS)
     check_method("large-loss", {"mode": mode, "delta": 200, "start": 1}, LABELS)

@@ -73,7 +73,7 @@ def test_labels_without_presents_are_refused(name):
 
 @pytest.mark.parametrize("tau", [-0.1, 1.1, math.nan])
 def test_a_threshold_that_is_no_probability_is_refused(tau):
-    with pytest.raises(TrilabelError, match=r"^splc: tau is a probability, not|'tau' .* is a finite number"):
+    with pytest.raises(TrilabelError, match=r"^splc: tau is a probability, not|'tau' .* must be a finite number"):
         check_method("splc", {"tau": tau}, LABELS)
 
 

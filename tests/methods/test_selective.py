@@ -121,7 +121,9 @@ def test_a_warm_up_on_positives_only_is_refused_with_a_way_out():
     [{"top_k": -1}, {"prior_epochs": -1}, {"prior_threshold": 1.1}, {"prior_threshold": math.nan}],
 )
 def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(TrilabelError, match=r"^selective: top_k and prior_epochs are 0 or more|is a finite number"):
+    with pytest.raises(
+        TrilabelError, match=r"^selective: top_k and prior_epochs are 0 or more|must be a finite number"
+    ):
         check_method("selective", settings, LABELS)
 
 

@@ -29,7 +29,7 @@ class _WithGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None, None]:
         logits, gradient = ctx.saved_tensors
-        if torch.is_grad_enabled():  # only under create_graph=True, where `gradient` would pass for a constant
+        if torch.is_grad_enabled():  # only under create_graph=True, where `gradient` would be treated as a constant
             if ctx.gradient_of is None:
                 raise RuntimeError("this loss has no second derivative: call backward without create_graph")
             gradient = ctx.gradient_of(logits)

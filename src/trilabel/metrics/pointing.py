@@ -25,7 +25,7 @@ def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: HasBoxes) -> float:
     """Share of the present classes of all images whose class map peaks inside a box of that class.
 
     maps are N×C×H×W, labels N×C in +1/−1/0; the peak is the centre of the first highest cell. Present classes without a
-    box are left out, since nobody knows where they are.
+    box are left out, since their place is unknown.
     """
     hits, pairs = pointing_counts(maps, labels, boxes).sum(axis=1)
     return float(hits / pairs) if pairs else float("nan")

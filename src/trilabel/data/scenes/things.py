@@ -1,4 +1,4 @@
-"""The things in scenes: how each class is drawn, where and how large, and the clutter that is of no class."""
+"""The things in scenes: how each class is drawn, where and how large, and the clutter that belongs to no class."""
 
 from collections.abc import Callable
 from typing import NamedTuple

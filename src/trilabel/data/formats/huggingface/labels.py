@@ -1,4 +1,4 @@
-"""What the columns of a Hugging Face image folder say about labels: 0 and 1, lists of names, or objects with boxes."""
+"""Labels in the columns of a Hugging Face image folder: 0 and 1, lists of names, or objects with boxes."""
 
 import ast
 import json
@@ -19,10 +19,10 @@ _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
 _SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
 _SIGNS |= {"0": -1, "0.0": -1, "false": -1}
 _SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
-_MINUS = 2  # what -1 would mean is not for us to guess
+_MINUS = 2  # the meaning of -1 is unclear
 
 
-# ---- a column a class
+# ---- a column per class
 
 
 def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:
@@ -71,11 +71,11 @@ def unpack(table: Metadata, row: int, column: str) -> Any:
             return plain(parse(cell.strip()))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-    raise table.error_at(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
+    raise table.error_at(row, f'{column} is {short(cell)}, not a list or object; write for example ["cat", "dog"]')
 
 
 def listed(table: Metadata, row: int, column: str) -> list[str] | None:
-    """The labels in a cell: a list or a text; None where there is nothing.
+    """The labels in a cell: a list or a text; None if it is empty.
 
     In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
     """
@@ -92,7 +92,7 @@ def _name(table: Metadata, row: int, column: str, item: Any) -> str:
     if isinstance(item, str):
         return item
     if type(item) is not int or abs(item) >= 1 << 63:
-        raise table.error_at(row, f"{column} holds {short(item)}, not the name or number of a label")
+        raise table.error_at(row, f"{column} contains {short(item)}, not the name or number of a label")
     return str(item)
 
 
