@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
 
-# The parts of a run that have settings of their own, and the field of a Config that holds them.
+# The components of a run that have their own settings, and the field of a Config that contains these.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),

@@ -97,7 +97,7 @@ def test_boxes_are_counted():
     assert inspect(of(np.ones((2, 2)), boxes=boxes))["boxes"] == 3
 
 
-def test_presents_per_image_are_printed_with_their_interval(capsys):
+def test_positives_per_image_are_printed_with_their_interval(capsys):
     dense = np.where(np.arange(3) < np.arange(10)[:, None] % 3, 1, -1)
     found = inspect(of(np.vstack([dense, np.zeros((4, 3))])))
     expected = found["expected_positives"]

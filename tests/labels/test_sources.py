@@ -128,7 +128,7 @@ def test_truth_values_cannot_say_unknown():
         (CLASSES, ["a", "b", "c"], "3 image names for 2"),
         ([], IDS, "0 class names for 3"),
         ("cat", IDS, "not one string"),
-        (["cat", "dog", 3], IDS, "position 2 holds 3"),
+        (["cat", "dog", 3], IDS, "position 2 contains 3"),
     ],
 )
 def test_wrong_names_are_refused(make, classes, ids, says):

@@ -98,7 +98,7 @@ def test_rows_without_names_one_class_and_full_labels(dense):
     assert all(torch.isfinite(weight.grad).all() for weight in model.parameters())
 
 
-def test_it_calls_more_hidden_presents_than_assuming_absence():
+def test_it_calls_more_hidden_positives_than_assuming_absence():
     features, truth, labels, sample = one_positive_problem()
     results = {}
     for name in ("assume-negative", "expected-positive"):

@@ -1,6 +1,6 @@
 """From arguments to a command. tyro derives the flags from the fields of a command's dataclass.
 
-A command that trains holds a Config. Its fields also become flags (`--epochs`, not `--config.epochs`), and their
+A command that trains has a Config. Its fields also become flags (`--epochs`, not `--config.epochs`), and their
 defaults come from the recipe or run that the arguments name.
 """
 

@@ -15,7 +15,7 @@ _TYPES = get_type_hints(Config)
 def with_changes(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """The configuration with fields replaced; "settings.NAME" replaces one setting of the method, and so on.
 
-    Settings belong to their component: changing the method drops the settings of the old one, likewise for the head.
+    Settings belong to their component: changing the method drops the settings of the old one, and so for the head.
     where: the start of every error message.
     """
     new: dict[str, Any] = {}

@@ -95,7 +95,7 @@ def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, Any], s
             left -= count / whole
             continue
         if not 0 < what < left - _ROUNDING:
-            raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares lie between 0 and 1 in all")
+            raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares must be positive, below 1 in all")
         # Every share is a share of all images, not of those that earlier splits left.
         dataset = dataset.with_split_off(name, float(what) / left, of="train", seed=seed)
         left -= float(what)

@@ -49,11 +49,11 @@ def expected_positives(labels: Labels, sample: Labels | None = None, given: floa
     """
     if given is not None:
         return ExpectedPositives(given, "given")
-    found = labelled_positives(labels, sample)
+    found = labeled_positives(labels, sample)
     return found if found is not None and _can_be(found, labels) else _guess(labels)
 
 
-def labelled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
+def labeled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
     """Mean positives over images with every class known, and its 90 % interval; None if there is no such image.
 
     Those of `sample` are preferred: among training images, the fully labelled ones are often a biased selection.

@@ -219,7 +219,7 @@ def _error_of(names: list[str]) -> str:
     """The error message for the first name that is not a valid string."""
     for position, name in enumerate(names):
         if not isinstance(name, str):
-            return f"a name is a string; position {position} holds {name!r} ({type(name).__name__})"
+            return f"a name is a string; position {position} contains {name!r} ({type(name).__name__})"
         if any("\ud800" <= letter <= "\udfff" for letter in name):
             break
     return f"the name {name!r} at position {position} contains bytes that are not text; rename it"

@@ -136,7 +136,7 @@ def _matrix(array: ArrayLike) -> NDArray[Any]:
     if values.ndim != 2:
         raise TrilabelError(f"labels are a matrix, images × classes; this array has {values.ndim} dimensions")
     if values.dtype.kind not in "biuf":
-        raise TrilabelError(f"labels are numbers; this array holds {values.dtype}")
+        raise TrilabelError(f"labels must be numbers; this array contains {values.dtype}")
     return values
 
 

@@ -40,7 +40,7 @@ def with_gradient(logits: Tensor, parts: Tensor, gradient: Tensor, gradient_of: 
     """`parts` (B×C or a scalar), whose gradient by `logits` (B×C) is `gradient` (B×C); computed under `torch.no_grad`.
 
     Second derivatives (`create_graph=True`) need `gradient_of`: logits B×C → the same gradient B×C, by operations that
-    autograd can follow. Without it they are refused with a RuntimeError.
+    autograd can follow. Without it they raise a RuntimeError.
     """
     result: Tensor = _WithGradient.apply(logits, parts, gradient, gradient_of)
     return result

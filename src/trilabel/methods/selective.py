@@ -62,7 +62,7 @@ class Selective(Method[SelectiveSettings]):
 
     @classmethod
     def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
-        """Needs positives, and negatives where prior_epochs asks for a warm-up."""
+        """Needs positives, and negatives if prior_epochs requires a warm-up."""
         require_positives("selective", labels)
         if settings.prior_epochs:
             require_both("the warm-up of selective", labels, "prior_epochs=0")

@@ -117,7 +117,7 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
     with _errors_in_one_line(complaint):
         try:
             network = timm.create_model(name, img_size=image_size, **options)
-        except TypeError:  # convolutional networks take any size and refuse the argument
+        except TypeError:  # convolutional networks take any size and reject the argument
             network = timm.create_model(name, **options)
     if file is not None:
         _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
@@ -125,7 +125,7 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
 
 
 def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
-    """Loads a file of timm weights; one that does not have exactly what the network needs is refused.
+    """Loads a file of timm weights; raises an error if it does not have exactly what the network needs.
 
     The file may have a classifier, which the network has not, and may lack the last normalization, which timm puts
     elsewhere in networks that pool before it.

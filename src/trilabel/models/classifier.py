@@ -17,7 +17,7 @@ class Output(NamedTuple):
 
     logits: Tensor  # B×C
     features: Tensor  # B×D, pooled
-    maps: Tensor | None = None  # B×C×h×w class maps, only where the caller asked for them
+    maps: Tensor | None = None  # B×C×h×w class maps, only if the caller requested them
 
 
 class Classifier(nn.Module):

@@ -1,4 +1,4 @@
-"""The graphs between classes by name, and how one is put behind a head."""
+"""The graphs between classes by name, and how one is added to a head."""
 
 from collections.abc import Mapping
 from typing import Any

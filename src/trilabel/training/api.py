@@ -44,7 +44,7 @@ def train(
 
     dataset: split already (`split_for_training`) or not.
     recipe: a name (see `trilabel recipes`) or a Config.
-    out: the run folder. An existing one is refused unless `resume` (continue where it stopped) or `overwrite`.
+    out: the run folder. An existing one is an error unless `resume` (continue where it stopped) or `overwrite`.
     source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
     """
     config = resolve(recipe)

@@ -612,7 +612,7 @@ def test_what_is_written_is_read_back(tmp_path):
     np.testing.assert_allclose(back.boxes.xyxy, boxes.xyxy[:3], atol=1e-4)
 
 
-def test_a_fully_labelled_set_is_plain_coco(tmp_path):
+def test_a_fully_labeled_set_is_plain_coco(tmp_path):
     write(dataset_of([[1, -1], [1, 1]], tmp_path), tmp_path / "full.json")
     document = json.loads((tmp_path / "full.json").read_text())
     assert [sorted(image) for image in document["images"]] == [["file_name", "id"]] * 2

@@ -496,7 +496,7 @@ def test_lists_in_a_column_called_label(tmp_path):
     assert dataset.classes == ["cat", "dog"] and "columns left out: width" in dataset.notes
     (tmp_path / "t.csv").write_text("image,label\na.jpg,['cat']\n")
     assert refusal(tmp_path / "t.csv", layout="long") == (
-        "FILE: label \"['cat']\" is a list; if cells hold several tags, pass layout='tags'"
+        "FILE: label \"['cat']\" is a list; if cells contain several tags, pass layout='tags'"
     )
 
 

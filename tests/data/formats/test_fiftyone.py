@@ -296,7 +296,7 @@ def test_does_not_claim_other_layouts(tmp_path):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_presents_are_read_back(tmp_path_factory, data):
+def test_positives_are_read_back(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("written") / "out"
     text = st.text("ab é\"'\n\\", min_size=1, max_size=4)
     classes = data.draw(st.lists(text, min_size=1, max_size=4, unique=True))

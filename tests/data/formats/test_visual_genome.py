@@ -56,7 +56,7 @@ def test_number_of_classes(home):
     assert fewer.labels.to_signed().tolist() == [[1, 1], [-1, -1], [1, -1], [-1, -1], [-1, -1]]
     assert fewer.notes[2] == "3 images list no class: all are absent"
     (home / "vg_category_200_labels_index.json").write_text(json.dumps({**layout.INDEX, "2.jpg": [199]}))
-    assert refusal(home) == "ROOT: holds labels of 200, 500 classes; choose with classes"
+    assert refusal(home) == "ROOT: contains labels of 200, 500 classes; choose with classes"
     assert read(home, classes=200).labels.to_signed()[1, 199] == 1
     assert splits_of(read(home, classes=200)) == {"train": [0, 1, 2], "test": [3, 4]}  # by lists that are called 500
     assert read(home, classes=500).labels.to_signed()[1, 3] == 1
@@ -261,7 +261,7 @@ def test_the_index_goes_before_objects(home):
 def test_several_lists_of_objects(tmp_path):
     save_objects(tmp_path)
     save_objects(tmp_path, name="objects_v1_2.json")
-    assert refusal(tmp_path) == "ROOT: holds objects.json, objects_v1_2.json; give the path of one of them"
+    assert refusal(tmp_path) == "ROOT: contains objects.json, objects_v1_2.json; give the path of one of them"
 
 
 @pytest.mark.parametrize(

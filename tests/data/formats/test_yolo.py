@@ -157,9 +157,9 @@ def test_lists_of_another_machine(tmp_path, start, images, at_hand):
     lines = [start.format(f"{images}/{name}.jpg") for name in ("gone", "a", "sub/b")]
     lines = [line.replace("/", "\\") if "\\" in start else line for line in lines]
     labels = images.replace("images", "labels")
-    labelled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
+    labeled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
     pictures = {f"{images}/a.jpg": "", f"{images}/sub/b.jpg": ""}
-    files = pictures if at_hand == "images" else labelled
+    files = pictures if at_hand == "images" else labeled
     # of the first line, which must not decide, nothing is there
     grow(tmp_path, {"data.yaml": f"train: lists/train.txt\n{NAMES}", "lists/train.txt": "\n".join(lines), **files})
     dataset = read(tmp_path)

@@ -113,7 +113,7 @@ def format_of(path: Path, format: str | None) -> str:
         else ""
     )
     if path.is_dir():
-        hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"
+        hint += "; if sub-folders are classes, give the folder that contains them, or pass format='folder'"
     raise TrilabelError(f"{path}: not recognized as any of these formats: {known}; if it is one, pass format{hint}")
 
 

@@ -19,7 +19,7 @@ _NO_CLASSES = {"images", "image", "img", "imgs", "photos", "pictures", "jpegimag
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a folder with sub-folders that hold images, and no other file describes the labels."""
+    """Whether this is a folder with sub-folders that contain images, and no other file describes the labels."""
     if not path.is_dir() or files_with_labels(path):
         return False
     parts, _ = _without_splits([name.split("/") for name in walk(path)])

@@ -142,8 +142,12 @@ def _header(arrays: _Arrays, about: dict[str, Any]) -> bytes:
         end = start + array.nbytes
         entries[name] = {"dtype": _CODES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
         start = end
-    told = json.dumps(about, sort_keys=True)
-    entries["__metadata__"] = {"trilabel": str(_VERSION), "about": told, "checksum": _text_checksum(told, entries)}
+    description = json.dumps(about, sort_keys=True)
+    entries["__metadata__"] = {
+        "trilabel": str(_VERSION),
+        "about": description,
+        "checksum": _text_checksum(description, entries),
+    }
     text = json.dumps(entries).encode()
     text += b" " * (-(len(text) + 8) % _ALIGN)
     return len(text).to_bytes(8, "little") + text

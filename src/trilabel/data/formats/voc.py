@@ -126,9 +126,9 @@ def _labels(file: Path | None, ids: list[str], home: Path, name: str, split: str
         if len(cells) != 2 or cells[1] not in meaning:
             raise TrilabelError(f"{file}, line {line}: {' '.join(cells)!r} is not an image id and 1, -1 or 0")
         found[cells[0]] = meaning[cells[1]]
-    unlabelled = next((i for i in ids if i not in found), None)
-    if unlabelled is not None or len(found) > len(ids):
-        what = f"no label of {unlabelled!r}" if unlabelled is not None else "labels of images not in this split"
+    unlabeled = next((i for i in ids if i not in found), None)
+    if unlabeled is not None or len(found) > len(ids):
+        what = f"no label of {unlabeled!r}" if unlabeled is not None else "labels of images not in this split"
         raise TrilabelError(f"{file}, line {line if found else 1}: {what}; {len(found)} labels for {len(ids)} images")
     return np.array([found[i] for i in ids], np.int8)
 

@@ -50,8 +50,8 @@ def co_occurrence(labels: Labels, k: int) -> LabelGraph:
         others, counts = together.indices[place], together.data[place]
         others, counts = others[others != label], counts[others != label]
         order = np.lexsort((others, -counts))[: k - 1]
-        asked = np.asarray(seen[[label], others[order]]).ravel() if len(order) else counts[:0]
-        shares = counts[order] / (asked + 1)
+        known = np.asarray(seen[[label], others[order]]).ravel() if len(order) else counts[:0]
+        shares = counts[order] / (known + 1)
         whole = 1 + shares.sum()
         rows.append({label: 1 / whole} | dict(zip(others[order].tolist(), (shares / whole).tolist(), strict=True)))
     return _of_rows(rows)

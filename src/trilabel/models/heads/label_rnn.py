@@ -110,7 +110,7 @@ class LabelRnnHead(Head[LabelRnnSettings]):
         """B×C labels -> (B×steps: positives in order, then "end" repeated; B×steps: True up to the first "end")."""
         present = labels[:, self.order] > 0
         place = present.cumsum(1) - 1
-        # What is not present, and what the list has no room for, goes to a place behind it, which is cut off.
+        # Labels that are not present or do not fit are written to an extra place after the list, which is cut off.
         place = torch.where(present, place, self.steps).clamp(max=self.steps)
         lists = torch.full((len(labels), self.steps + 1), self.classes, device=labels.device)
         lists = lists.scatter(1, place, self.order.expand_as(place))[:, :-1]

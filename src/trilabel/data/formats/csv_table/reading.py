@@ -108,7 +108,7 @@ def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
     entries = row, np.concatenate(columns), np.concatenate(values)
     for name in [name for name in classes if is_list(name)][:1]:
         raise TrilabelError(
-            f"{table.file.path}: label {name!r} is a list; if cells hold several tags, pass layout='tags'"
+            f"{table.file.path}: label {name!r} is a list; if cells contain several tags, pass layout='tags'"
         )
     try:
         return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits

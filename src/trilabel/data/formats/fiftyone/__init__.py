@@ -49,8 +49,8 @@ def read(
         read_samples(document, field, found)
         ids, paths = _files_of_samples(file, list(found.names), images)
     notes = [f"listed labels are present, others {unlisted}; images without labels are unknown"]
-    if len(found.labelled) < len(ids):
-        notes.append(f"{len(ids) - len(found.labelled)} images have no labels: they are unknown")
+    if len(found.labeled) < len(ids):
+        notes.append(f"{len(ids) - len(found.labeled)} images have no labels: they are unknown")
     classes = found.all_classes()
     code = {name: number for number, name in enumerate(classes)}
     return assemble(
@@ -59,7 +59,7 @@ def read(
         paths=paths,
         classes=classes,
         entries=[(row, code[name], 1) for row, name in found.labels],
-        absent_in=found.labelled if unlisted == "absent" else (),
+        absent_in=found.labeled if unlisted == "absent" else (),
         split_of=found.splits,
         boxes=[(row, code[name], *corners) for row, name, corners in found.boxes] if found.boxes else None,
         notes=notes + found.notes,

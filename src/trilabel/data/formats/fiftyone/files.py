@@ -24,7 +24,7 @@ class Samples:
     classes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     splits: list[str] = field(default_factory=list)
-    labelled: list[int] = field(default_factory=list)
+    labeled: list[int] = field(default_factory=list)
     labels: list[tuple[int, str]] = field(default_factory=list)
     boxes: list[tuple[int, str, tuple[float, float, float, float]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ def read_labels(document: Json, found: Samples) -> None:
         found.names.append(image)
         if target is None:
             continue
-        found.labelled.append(len(found.names) - 1)
+        found.labeled.append(len(found.names) - 1)
         for item, box, inside in _targets(target, (image,)):
             name = str(item) if type(item) is int and not classes and abs(item) < 1 << 63 else item
             if type(item) is int and 0 <= item < len(classes):
@@ -125,7 +125,7 @@ def read_samples(document: Json, field: str | None, found: Samples) -> None:
             continue
         if not (kind := _kind(value)):
             raise sample.error_at(f"is not one of {', '.join(_KINDS)}", str(field))
-        found.labelled.append(row)
+        found.labeled.append(row)
         for item in _items(sample, str(field), _KINDS[kind]):
             name = item.get("label", str, "")
             nameless += not name

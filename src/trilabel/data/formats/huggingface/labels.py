@@ -18,7 +18,7 @@ from trilabel.data.formats.huggingface.writing import NO_CLASS
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
 _SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
 _SIGNS |= {"0": -1, "0.0": -1, "false": -1}
-_SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
+_SIGNS |= {1: 1, 0: -1}  # also matches true, false, 1.0 and 0.0
 _MINUS = 2  # the meaning of -1 is unclear
 
 
@@ -26,7 +26,7 @@ _MINUS = 2  # the meaning of -1 is unclear
 
 
 def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:
-    """For each of these columns that holds only 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
+    """For each of these columns that contains only 0, 1, true, false and empty cells: its labels as −1, +1 and 0."""
     found = {}
     for name in names:
         if name in NO_CLASS or name.endswith("_file_name"):
@@ -77,7 +77,7 @@ def unpack(table: Metadata, row: int, column: str) -> Any:
 def listed(table: Metadata, row: int, column: str) -> list[str] | None:
     """The labels in a cell: a list or a text; None if it is empty.
 
-    In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
+    In a column with a name in the plural a text may contain several labels, separated by comma, semicolon or bar.
     """
     cell = table.columns[column][row]
     if cell is None:

@@ -67,7 +67,7 @@ def _plain(text: str, classes: int) -> Listed | None:
     values = _values(letters, starts[numbers], sizes[numbers])
     if not sizes[images].all() or values is None or values.max(initial=0) >= classes:
         return None
-    # Names and what lies between them follow each other without a gap, so every second piece is a name.
+    # Names and the text between them follow each other without a gap, so every second piece is a name.
     pieces = np.append(np.stack((starts[images], ends[images]), 1).ravel(), len(letters))
     names = Names.from_buffer(letters, pieces).take(np.arange(0, 2 * len(images), 2))
     counts = np.bincount(np.searchsorted(images, numbers) - 1, minlength=len(images))

@@ -71,7 +71,7 @@ class _CopyFiles:
     table: Path | None = None
 
 
-_Part = tuple[Path, list[str], dict[str, Path]]  # list of images, what it says, file of labels of each concept
+_Part = tuple[Path, list[str], dict[str, Path]]  # list of images, its contents, file of labels of each concept
 
 
 def _find(path: Path) -> _CopyFiles:

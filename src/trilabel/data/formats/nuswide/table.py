@@ -14,7 +14,7 @@ from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
-IMAGES = ("Flickr", "images", "image")  # folders that images lie in
+IMAGES = ("Flickr", "images", "image")  # folders that images are in
 
 
 def detect(path: Path) -> bool:

@@ -38,7 +38,9 @@ def read(path: Path, *, images: str | Path | None = None, classes: int | None = 
     if not objects:
         raise TrilabelError(f"{path}: not Visual Genome, which has vg_category_500_labels_index.json or objects.json")
     if len(objects) > 1:
-        raise TrilabelError(f"{path}: holds {', '.join(file.name for file in objects)}; give the path of one of them")
+        raise TrilabelError(
+            f"{path}: contains {', '.join(file.name for file in objects)}; give the path of one of them"
+        )
     file = objects[0]
     found = read_objects(file, file.with_name("image_data.json"), 200 if classes is None else classes)
     split = _splits(file, 500, set(found.ids))
@@ -69,7 +71,7 @@ def _choose(path: Path, indices: list[Path], classes: int | None) -> Path:
     sizes = sorted((_size(file), file) for file in indices)
     there = ", ".join(str(size) for size, _ in sizes)
     if classes is None and len(sizes) > 1:
-        raise TrilabelError(f"{path}: holds labels of {there} classes; choose with classes")
+        raise TrilabelError(f"{path}: contains labels of {there} classes; choose with classes")
     fitting = [file for size, file in sizes if classes is None or size >= classes]
     if not fitting:
         raise TrilabelError(f"{path}: no labels of {classes} classes here, only of {there}")

@@ -54,10 +54,10 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     ids = list(splits)
     if not ids:
         raise TrilabelError(f"{path}: no images or label files in {', '.join(s.where for s in layout.sources)}")
-    labelled, entries, boxes, outside = _labels(layout.root, ids, len(layout.classes), layout.pose)
+    labeled, entries, boxes, outside = _labels(layout.root, ids, len(layout.classes), layout.pose)
     notes += layout.notes + more
-    if len(labelled) < len(ids):
-        notes.append(f"{len(ids) - len(labelled)} images have no label file: their labels are unknown")
+    if len(labeled) < len(ids):
+        notes.append(f"{len(ids) - len(labeled)} images have no label file: their labels are unknown")
     if outside:
         notes.append(
             f"{outside} boxes have coordinates outside the image: they are left out, but their classes are present"
@@ -68,7 +68,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
         paths=RootedPaths(image_root, ids),
         classes=layout.classes,
         entries=entries,
-        absent_in=labelled if unlisted == "absent" else (),
+        absent_in=labeled if unlisted == "absent" else (),
         split_of=list(splits.values()),
         boxes=boxes,
         notes=notes,
@@ -163,12 +163,12 @@ def _tail(line: str, cut: int) -> str:
 
 def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[list[int], list[Entry], list[Box], int]:
     """The images with a label file, the labels and boxes in these, and how many boxes are too far outside."""
-    labelled, entries, boxes, outside = [], [], [], 0
+    labeled, entries, boxes, outside = [], [], [], 0
     for row, name in enumerate(track(ids, "reading label files", len(ids))):
         file = os.path.join(root, label_of(name))  # noqa: PTH118 (118,000 times, and pathlib is slow)
         if not os.path.exists(file):  # noqa: PTH110
             continue
-        labelled.append(row)
+        labeled.append(row)
         for number, line in read_lines(Path(file)):
             words = line.split()
             try:
@@ -189,7 +189,7 @@ def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[l
                 boxes.append((row, cls, *(_corners(*described) if is_box else _around(numbers))))
             else:
                 outside += 1
-    return labelled, entries, boxes, outside
+    return labeled, entries, boxes, outside
 
 
 def _corners(x: float, y: float, width: float, height: float) -> _Corners:
