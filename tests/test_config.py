@@ -65,7 +65,9 @@ def test_values_that_make_no_sense_are_refused(name, values):
 
 
 def test_choices_are_named_when_one_is_wrong():
-    with pytest.raises(TrilabelError, match="stages is fine-tune, linear, linear-then-fine-tune; not 'finetune'"):
+    with pytest.raises(
+        TrilabelError, match="stages must be one of fine-tune, linear, linear-then-fine-tune, not 'finetune'"
+    ):
         Config(stages="finetune")
 
 

@@ -46,8 +46,8 @@ def test_the_example_trains_and_learns(
 def test_the_example_refuses_what_it_cannot_learn_from(
     confident: ModuleType, small_scenes: Dataset, quick: Config, tmp_path: Path
 ) -> None:
-    unlabelled = replace(small_scenes, labels=tl.Labels.from_signed(0 * small_scenes.labels.to_signed()))
+    unlabeled = replace(small_scenes, labels=tl.Labels.from_signed(0 * small_scenes.labels.to_signed()))
     with pytest.raises(tl.TrilabelError, match="confident: no label here is known to be present"):
-        tl.train(unlabelled, replace(quick, method="confident", val="none"), tmp_path / "run")
+        tl.train(unlabeled, replace(quick, method="confident", val="none"), tmp_path / "run")
     with pytest.raises(tl.TrilabelError, match="no setting 'treshold'"):
         tl.train(small_scenes, replace(quick, method="confident", settings={"treshold": 0.8}), tmp_path / "run")

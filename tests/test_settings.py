@@ -48,10 +48,10 @@ def test_values_that_are_no_text_stay_what_they_are():
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("share", "half", "setting 'share' of method 'm' is a finite number, not 'half'"),
-        ("count", "2.5", "setting 'count' of method 'm' is a whole number, not '2.5'"),
-        ("on", "yes", "setting 'on' of method 'm' is true or false, not 'yes'"),
-        ("weight", "heavy", "setting 'weight' of method 'm' is a finite number, not 'heavy'"),
+        ("share", "half", "setting 'share' of method 'm' must be a finite number, not 'half'"),
+        ("count", "2.5", "setting 'count' of method 'm' must be a whole number, not '2.5'"),
+        ("on", "yes", "setting 'on' of method 'm' must be true or false, not 'yes'"),
+        ("weight", "heavy", "setting 'weight' of method 'm' must be a finite number, not 'heavy'"),
         ("color", "1", "method 'm' has no setting 'color'; it has: share, count, on, kind, weight, limit, name"),
     ],
 )
@@ -97,15 +97,15 @@ def test_a_value_is_read_as_what_is_declared(hint, value, expected):
 @pytest.mark.parametrize(
     ("hint", "value", "says"),
     [
-        (int, True, "it is a whole number, not True"),
-        (float, "nan", "it is a finite number, not 'nan'"),
-        (int, 10**400, f"it is a whole number, not {10**400}"),
-        (str, True, "it is text, not True"),
-        (str, ["a"], "it is text, not ['a']"),
-        (Literal["a", "b"], "c", "it is a, b; not 'c'"),
-        (tuple[int, ...], "1,x", "it is a whole number, not 'x'"),
-        (float | bool, "x", "it is a finite number or true or false, not 'x'"),
-        (int, None, "it is a whole number, not None"),
+        (int, True, "it must be a whole number, not True"),
+        (float, "nan", "it must be a finite number, not 'nan'"),
+        (int, 10**400, f"it must be a whole number, not {10**400}"),
+        (str, True, "it must be text, not True"),
+        (str, ["a"], "it must be text, not ['a']"),
+        (Literal["a", "b"], "c", "it must be one of a, b; not 'c'"),
+        (tuple[int, ...], "1,x", "it must be a whole number, not 'x'"),
+        (float | bool, "x", "it must be a finite number or true or false, not 'x'"),
+        (int, None, "it must be a whole number, not None"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(hint, value, says):

@@ -1,6 +1,6 @@
 """trilabel: multi-label image classifiers from labels that are present (+1), absent (−1) or unknown (0).
 
-Everything public hangs here and is imported on first use, so that `import trilabel` and `trilabel --help` stay fast.
+Public names are imported on first use, so that `import trilabel` and `trilabel --help` stay fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m trilabel` is `trilabel`."""
+"""`python -m trilabel` runs the same command line as `trilabel`."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """Config: everything that shapes a training run, in one frozen, flat value that is saved as JSON.
 
-Nothing heavy is imported here, because the command line needs it to print help.
+Nothing slow is imported here, because the command line needs this module to print help.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
 
-# The parts of a run that have settings of their own, and the field of a Config that holds them.
+# The components of a run that have their own settings, and the field of a Config that contains these.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
@@ -29,47 +29,48 @@ class Config:
     """
 
     method: str = "auto"
-    """How to learn from labels of which many are unknown (see `trilabel methods`); auto: chosen by which are known."""
+    """How to learn from partly unknown labels (see `trilabel methods`); auto: chosen by which labels are known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the method, by name."""
 
     backbone: str = "tiny"
-    """"tiny" (small images, CPU) or any timm model name; "-v1" behind a timm ResNet strides in its 1×1 convolutions."""
+    """"tiny" (small images, CPU) or any timm model name; a timm ResNet with "-v1" appended
+    has its strides in the 1×1 convolutions."""
     weights: str | None = None
     """Pretrained weights of the backbone: a .safetensors file, a folder with one, the folder of a run with the same
     backbone, or "hub" to download; none: random weights."""
     keep_head: bool = False
-    """Where `weights` is a run on the same classes: start from its head, too, if it has the same parameters (as gap,
-    weldon and saliency have)."""
+    """If `weights` is a run on the same classes: also start from its head, provided that it has the same parameters
+    (gap, weldon and saliency do)."""
     head: str = "gap"
     """How feature maps become class scores (see `trilabel components`)."""
     head_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the head, by name."""
     graph: str = "none"
-    """How the scores of the classes of an image influence each other: none or gnn."""
+    """How the class scores of an image influence each other: none or gnn."""
     graph_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the graph, by name."""
     relabel: str = "none"
-    """How easy unknown labels are filled in between epochs (see `trilabel components`); none: not at all."""
+    """How easy unknown labels are filled in between epochs (see `trilabel components`); none: they are not."""
     relabel_settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of relabelling, by name."""
     image_size: int | None = None
-    """Images are resized to a square of this many pixels; none: the size that the backbone was made for."""
+    """Images are resized to a square of this many pixels; none: the backbone's own size."""
 
     train_split: str = "train"
     """The split to train on."""
     val: str = "auto"
-    """The split that chooses the epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
+    """The split that selects the best epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
     cache: Literal["auto", "none", "memory", "device"] = "auto"
-    """Where decoded images are kept: nowhere, in memory or on the device; auto: where they fit."""
+    """Where decoded images are cached: nowhere, in memory or on the device; auto: wherever they fit."""
     workers: int | None = None
-    """Processes that decode images; none: one per core, 16 at most."""
+    """Number of processes that decode images; none: one per core, at most 16."""
     broken: Literal["stop", "skip"] = "stop"
-    """A missing or broken image stops the run, or is left out and counted."""
+    """Whether a missing or broken image stops the run, or is left out and counted."""
     flip: bool = True
-    """Mirror half of the training images, chosen at random."""
+    """Mirror a random half of the training images."""
     augment: Literal["weak", "strong"] = "weak"
-    """weak: mirror and crop. strong: in addition two random changes of color or shape, and an erased rectangle. Methods
+    """weak: mirror and crop. strong: also two random changes of color or shape, and an erased rectangle. Methods
     that compare two views use both."""
     erase: float = 0.33
     """Largest share of an image that a strong view erases, 0 for none. A rectangle that hides a small object makes its
@@ -78,17 +79,17 @@ class Config:
     """Random crops keep at least this share of the area of a training image; 1: no crops."""
 
     stages: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
-    """Train everything; only the head, on features computed once; or first the head, then everything."""
+    """What to train: everything; only the head, on features computed once; or first the head, then everything."""
     epochs: int = 10
-    """Passes over the training images, in the last stage."""
+    """Number of passes over the training images in the last stage."""
     linear_epochs: int = 25
-    """Epochs of the linear stage of linear-then-fine-tune."""
+    """Number of epochs of the linear stage of linear-then-fine-tune."""
     batch_size: int = 32
-    """Images per step, in each process."""
+    """Images per step in each process."""
     accumulate: int = 1
-    """Batches whose gradients are added up for one step."""
+    """Number of batches whose gradients are added up for one step."""
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adamw"
-    """rmsprop has decay 0.9 and ε 1, as in Huynh 2020."""
+    """The optimizer; rmsprop has decay 0.9 and ε 1, as in Huynh 2020."""
     lr: float = 1e-3
     """Learning rate of the backbone."""
     head_lr_scale: float = 1.0
@@ -102,26 +103,26 @@ class Config:
     lr_schedule: Literal["constant", "step", "cosine", "one-cycle"] = "constant"
     """How the learning rate changes over the epochs."""
     lr_step_epochs: int = 10
-    """Epochs between two drops of the step schedule."""
+    """Epochs between two drops of the learning rate in the step schedule."""
     lr_step_factor: float = 0.1
     """The step schedule multiplies the learning rate by this at each drop."""
     clip_gradient: float | None = None
-    """Largest norm of the gradient; longer ones are scaled down to it."""
+    """Largest norm of the gradient; a longer gradient is scaled down to it."""
     ema: float = 0.0
     """Decay of the exponential moving average of the weights, which is then scored and saved; 0: no average."""
 
     select: str = "mAP"
     """The validation metric that chooses the best epoch."""
     patience: int | None = None
-    """Stop after this many epochs without a better one."""
+    """Stop after this many epochs without improvement."""
     seed: int = 0
     """Seed of everything random in training."""
     device: str = "auto"
-    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     devices: int = 1
     """How many devices (or CPU processes) to train on."""
     precision: Literal["32", "bf16"] = "32"
-    """Numbers of 32 bits, or bfloat16 where that is safe (automatic mixed precision)."""
+    """32-bit numbers, or bfloat16 where that is safe (automatic mixed precision)."""
     channels_last: bool = False
     """Keep images channels-last in memory, which is faster for most backbones."""
     compile: bool = False
@@ -132,7 +133,7 @@ class Config:
     def __post_init__(self) -> None:
         for name, choices in _choices().items():
             if getattr(self, name) not in choices:
-                raise TrilabelError(f"{name} is {', '.join(choices)}; not {getattr(self, name)!r}")
+                raise TrilabelError(f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}")
         for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -142,11 +143,11 @@ class Config:
             if value is not None and not 0 <= value < math.inf:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
         if not 0 < self.crop <= 1:
-            raise TrilabelError(f"crop is a share of the area, in (0, 1], not {self.crop}")
+            raise TrilabelError(f"crop must be a share of the area, above 0 and up to 1, not {self.crop}")
         if not 0 <= self.erase <= 1:
-            raise TrilabelError(f"erase is a share of the area, in [0, 1], not {self.erase}")
+            raise TrilabelError(f"erase must be a share of the area, from 0 to 1, not {self.erase}")
         if not 0 <= self.ema < 1:
-            raise TrilabelError(f"ema is a decay in [0, 1), not {self.ema}")
+            raise TrilabelError(f"ema must be a decay, from 0 to below 1, not {self.ema}")
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON that `from_json` reads back."""

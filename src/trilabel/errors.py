@@ -1,4 +1,4 @@
-"""TrilabelError: the input is wrong, and the message says what to do about it."""
+"""TrilabelError: the input is wrong; the message explains what to do about it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ class TrilabelError(ValueError):
 
 
 def unknown_name_error(kind: str, name: str, names: Iterable[str]) -> TrilabelError:
-    """The error that there is no `kind` of this name; it lists those there are and suggests the most similar.
+    """The error for an unknown name of this `kind`; lists the known names and suggests the most similar one.
 
     >>> print(unknown_name_error("head", "weldom", ["gap", "weldon"]))
     no head named 'weldom'; there are: gap, weldon; did you mean 'weldon'?

@@ -9,11 +9,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path in the same folder; when the block ends without an error, that file replaces `path`."""
+    """Yields a temporary path in the same folder; if the block ends without an error, that file replaces `path`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Some writers choose or append a format by the suffix, so it stays; the process id keeps two writers of one file
-    # apart.
+    # Some writers choose the format by the suffix, so it is kept; the process id separates two writers of the same
+    # file.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
@@ -25,7 +25,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Writes a table as CSV, whole or not at all."""
+    """Writes a table as CSV, completely or not at all."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -33,6 +33,6 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[s
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file whole or not at all."""
+    """Writes a text file, completely or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

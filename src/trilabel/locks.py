@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 
 @contextmanager
 def try_lock(folder: Path) -> Iterator[bool]:
-    """Whether this process may work in a folder; does not wait for another process that does.
+    """Yields whether this process holds the lock of a folder; does not wait for another process to release it.
 
     The lock is a hidden file beside the folder, which need not exist yet. The operating system frees it when the block
     or the process ends, however it ends.

@@ -22,13 +22,13 @@ log.addHandler(logging.NullHandler())
 
 
 class Advance(Protocol):
-    """Reports that `count` more parts are done, with `words` on how it goes, such as the loss."""
+    """Reports that `count` more items are done; `words` describes the progress, such as the loss."""
 
     def __call__(self, count: int = 1, words: str = "") -> None: ...
 
 
 class _StandardError(logging.Handler):
-    """Lines for a person: the message alone, after "warning: " where it is one."""
+    """Only the message, with the prefix "warning: " for warnings."""
 
     def emit(self, record: logging.LogRecord) -> None:
         prefix = "warning: " if record.levelno >= logging.WARNING else ""
@@ -40,13 +40,13 @@ _progress_hidden = False
 
 
 def is_shown() -> bool:
-    """Whether `shown()` is active; a process that is started for the work must be told."""
+    """Whether `shown()` is active; a new process does not inherit it."""
     return _standard_error in log.handlers
 
 
 @contextmanager
 def shown(enabled: bool = True) -> Iterator[None]:
-    """Inside, log lines go to standard error, and progress is a bar where that is a terminal."""
+    """Inside this context, log lines go to standard error, and progress is a bar if that is a terminal."""
     if is_shown() or not enabled:
         yield
         return
@@ -62,7 +62,7 @@ def shown(enabled: bool = True) -> Iterator[None]:
 
 @contextmanager
 def quiet(bars: bool = False) -> Iterator[None]:
-    """Inside, only warnings are logged, and with `bars` no progress is shown: for one of many runs."""
+    """Inside this context, only warnings are logged, and with `bars` no progress is shown: for one of many runs."""
     global _progress_hidden
     level, hidden = log.level, _progress_hidden
     log.setLevel(max(logging.WARNING, log.getEffectiveLevel()))
@@ -86,7 +86,7 @@ def truncate_list(names: Sequence[str], most: int = 3) -> str:
 
 @contextmanager
 def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
-    """Shows how much of work of `total` parts is done, as a bar or as log lines; not at all unless `shown`."""
+    """Shows how many of `total` items are done, as a bar or as log lines; only inside `shown`."""
     if not shown or _progress_hidden:
         yield lambda count=1, words="": None
     elif is_shown() and sys.stderr.isatty():
@@ -96,7 +96,7 @@ def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
 
 
 def track(parts: Iterable[T], what: str, total: int, shown: bool = True) -> Iterator[T]:
-    """Yields the parts, and shows how many of `total` are done."""
+    """Yields the items and shows how many of `total` are done."""
     with progress(what, total, shown) as advance:
         for part in parts:
             yield part
@@ -104,7 +104,7 @@ def track(parts: Iterable[T], what: str, total: int, shown: bool = True) -> Iter
 
 
 def _bar(what: str, total: int) -> Iterator[Advance]:
-    # rich takes a tenth of a second to import, which `--help` should not pay.
+    # Importing rich takes a tenth of a second, which `--help` should not spend.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

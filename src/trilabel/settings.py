@@ -1,7 +1,7 @@
-"""Settings given as text or as values, read as the types that are declared for them.
+"""Settings given as text or as values, converted to their declared types.
 
-The one such reader: settings of methods, heads and the like, fields of a Config in a comparison, and options of data
-formats all go through `read_as`. Nothing heavy is imported here, because the command line needs it to print help.
+All settings are read by `read_as`: those of methods, heads and other components, fields of a Config in a comparison,
+and options of data formats. Nothing slow is imported here, because the command line needs this module to print help.
 """
 
 import math
@@ -19,11 +19,11 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class NoSettings:
-    """For a part that has no settings."""
+    """For a component without settings."""
 
 
 def settings_of(kind: type[S], values: Mapping[str, Any], name: str, part: str = "method") -> S:
-    """The settings dataclass of a method (or another part) filled from names and values, which may be text.
+    """The settings dataclass of a method (or another component), filled from names and values, which may be text.
 
     >>> @dataclass(frozen=True)
     ... class Settings:
@@ -49,16 +49,16 @@ def settings_of(kind: type[S], values: Mapping[str, Any], name: str, part: str =
 
 
 def read_as(hint: Any, value: Any, what: str) -> Any:
-    """A value that may be text, as the type that an annotation declares; errors say `what` it is.
+    """Converts a value, which may be text, to the type of an annotation; errors call it `what`.
 
-    Understood are bool, int, float, str, Literal, tuple and Sequence (text is split at commas), and unions of them,
-    of which text is the last to be tried.
+    Supported are bool, int, float, str, Literal, tuple and Sequence (text is split at commas), and unions of them,
+    in which str is tried last.
 
     >>> read_as(int | float | str, "0.2", "the split"), read_as(tuple[int, ...] | None, "10,15", "epochs")
     (0.2, (10, 15))
     >>> read_as(int, "2.5", "epochs")
     Traceback (most recent call last):
-    trilabel.errors.TrilabelError: epochs is a whole number, not '2.5'
+    trilabel.errors.TrilabelError: epochs must be a whole number, not '2.5'
     """
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if NoneType in kinds and (value is None or str(value).lower() == "none"):
@@ -70,11 +70,11 @@ def read_as(hint: Any, value: Any, what: str) -> Any:
         except _NotOfKind:
             continue
     comma = ";" if get_origin(kinds[0]) is Literal else ","
-    raise TrilabelError(f"{what} is {' or '.join(map(_words, kinds))}{comma} not {value!r}")
+    raise TrilabelError(f"{what} must be {' or '.join(map(_words, kinds))}{comma} not {value!r}")
 
 
 def choices_of(hint: Any, default: Any) -> str:
-    """What may be given, for a list of settings: the default, and after it the other choices where they are few.
+    """The possible values for a list of settings: the default first, then the other choices if they are few.
 
     >>> choices_of(Literal["reject", "correct"], "reject"), choices_of(float | None, None), choices_of(bool, True)
     ('reject|correct', 'none', 'true')
@@ -85,7 +85,7 @@ def choices_of(hint: Any, default: Any) -> str:
 
 
 class _NotOfKind(Exception):
-    """The value cannot be read as this kind; another one of a union may fit."""
+    """The value cannot be read as this type; another type of a union may fit."""
 
 
 def _read_kind(kind: Any, value: Any, what: str) -> Any:
@@ -120,6 +120,6 @@ def _read_number(kind: type[int] | type[float], value: Any) -> float:
 
 def _words(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return ", ".join(map(str, get_args(kind)))
+        return "one of " + ", ".join(map(str, get_args(kind)))
     named = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
     return named.get(kind, getattr(kind, "__name__", str(kind)))

@@ -1,3 +1,3 @@
-"""The version of trilabel, on its own so that any room may read it."""
+"""The version of trilabel, on its own so that any module can import it."""
 
 __version__ = "0.1.0"

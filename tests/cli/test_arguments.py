@@ -21,7 +21,7 @@ def test_names_and_values() -> None:
     assert split_pairs("--set", ["a=1", "b=", "a=1"]) == {"a": "1", "b": ""}
     with pytest.raises(UsageError, match="--set a: write NAME=VALUE"):
         split_pair("--set", "a")
-    with pytest.raises(UsageError, match="--set a: is given twice"):
+    with pytest.raises(UsageError, match="--set a is given twice"):
         split_pairs("--set", ["a=1", "a=2"])
 
 
@@ -43,10 +43,10 @@ def test_nothing_is_replaced_unless_told(tmp_path: Path) -> None:
     check_output_folder(tmp_path / "new", overwrite=False)
     check_output(tmp_path / "file", overwrite=True)
     check_output_folder(tmp_path, overwrite=True)
-    with pytest.raises(TrilabelError, match="this file exists; choose another, or pass --overwrite"):
+    with pytest.raises(TrilabelError, match="this file exists; choose another name, or pass --overwrite"):
         check_output(tmp_path / "file", overwrite=False)
     for check in (check_output, check_output_folder):
         with pytest.raises(TrilabelError, match="this folder exists; choose another, or pass --overwrite"):
             check(tmp_path, overwrite=False)
-    with pytest.raises(TrilabelError, match="this is a file; name a folder"):
+    with pytest.raises(TrilabelError, match="this is a file; give a folder"):
         check_output_folder(tmp_path / "file", overwrite=True)

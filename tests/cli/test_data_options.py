@@ -19,7 +19,7 @@ def test_options_of_a_format(tmp_path: Path, capsys: Capture) -> None:
     assert call("data", "inspect", release) == 0
     assert "verified with confidence 1: present, with 0: absent; everything else is unknown" in capsys.readouterr().err
     for text, message in (
-        ("machine=much", "option 'machine' is a finite number, not 'much'"),
+        ("machine=much", "option 'machine' must be a finite number, not 'much'"),
         ("classes=some", "option 'classes' is all, trainable, boxable; not 'some'"),
         ("class=all", "no option 'class' here; use one of classes, machine"),
     ):
@@ -38,7 +38,7 @@ def test_splits_by_number(photos: Path, capsys: Capture) -> None:
 def test_lists_may_be_complete(photos: Path, capsys: Capture) -> None:
     (photos / "tags.csv").write_text("image,tags\nphotos/a.png,cat\nphotos/b.png,dog\n")
     assert call("data", "inspect", photos / "tags.csv") == 0
-    assert "if what is not listed is absent, pass --read unlisted=absent" in capsys.readouterr().err
+    assert "if labels that are not listed are absent, pass --read unlisted=absent" in capsys.readouterr().err
     assert result(capsys, "data", "inspect", photos / "tags.csv", "--read", "unlisted=absent")["negatives"] == 2
     assert "pass --read" not in capsys.readouterr().err
 
@@ -92,7 +92,7 @@ def test_words_that_happen_to_be_files_stay_words(
     monkeypatch.chdir(tmp_path)
     assert call("evaluate", "run", "--split", "val") == 0
     twice = ["--splits", "val=0.5", "val=0.2"]
-    assert "--splits val: is given twice" in complaint(capsys, "data", "inspect", work / "labels.csv", *twice, code=2)
+    assert "--splits val is given twice" in complaint(capsys, "data", "inspect", work / "labels.csv", *twice, code=2)
     assert "no such file" in complaint(capsys, "train", "nothing.csv", "--read", "unlisted=absent")
     assert "--values and --read values: give one of the two" in complaint(
         capsys, "data", "inspect", work / "labels.csv", "--values", "binary", "--read", "values=signed", code=2

@@ -21,7 +21,7 @@ def test_every_result_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         *[(labels, method) for labels in list(LABEL_SETTINGS)[1:] for method in VARIANTS],
     ]
     for result in results:
-        refused = (result.labels, result.method) == ("one positive an image", "known-only")
+        refused = (result.labels, result.method) == ("one positive per image", "known-only")
         assert (result.mAP is None) == refused == bool(result.reason)
         assert refused or (Path(result.run) / "best.safetensors").exists()
     assert results[0].known == 96 * 14

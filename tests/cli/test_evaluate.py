@@ -65,7 +65,7 @@ def test_without_any_negative_only_recall_counts(project: Path, run: Path, tmp_p
 def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "not a run folder" in complaint(capsys, "evaluate", tmp_path, "scenes")
     assert "no split named 'tset'" in complaint(capsys, "evaluate", run, "--split", "tset")
-    assert "name the data" in complaint(capsys, "evaluate", run, "--values", "signed", code=2)
+    assert "give the data" in complaint(capsys, "evaluate", run, "--values", "signed", code=2)
     copy = tmp_path / "run"
     copy.mkdir()
     for file in run.iterdir():

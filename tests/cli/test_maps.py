@@ -38,8 +38,10 @@ def test_class_maps_of_a_data_set(run: Path, tmp_path: Path, capsys: Capture) ->
     out = ("--out", tmp_path / "x")
     assert "either images" in complaint(capsys, "maps", run, *out, code=2)
     assert "either images" in complaint(capsys, "maps", run, "photos", "--data", "scenes", *out, code=2)
-    assert "values: these are for --data" in complaint(capsys, "maps", run, "p", "--values", "signed", *out, code=2)
+    assert "values: these options need --data" in complaint(
+        capsys, "maps", run, "p", "--values", "signed", *out, code=2
+    )
     assert "--top 0" in complaint(capsys, "maps", run, "--data", "scenes", "--top", "0", *out, code=2)
     assert "no split named" in complaint(capsys, "maps", run, "--data", "scenes", "--split", "tset", *out)
     (tmp_path / "file").write_text("")
-    assert "name a folder" in complaint(capsys, "maps", run, "--data", "scenes", "--out", tmp_path / "file")
+    assert "give a folder" in complaint(capsys, "maps", run, "--data", "scenes", "--out", tmp_path / "file")

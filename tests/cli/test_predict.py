@@ -35,7 +35,7 @@ def test_files_print_a_line_each(project: Path, run: Path, tmp_path: Path, capsy
 
 def test_wrong_usage(run: Path, capsys: Capture) -> None:
     assert ".csv or .json" in complaint(capsys, "predict", run, "x.jpg", "--out", "x.xls", code=2)
-    assert "name a folder of images" in complaint(capsys, "predict", run, code=2)
+    assert "give a folder of images" in complaint(capsys, "predict", run, code=2)
 
 
 def test_broken_images_stop_or_are_left_out(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:

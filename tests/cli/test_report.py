@@ -34,4 +34,4 @@ def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Ca
     assert "not a run folder" in complaint(capsys, "report", tmp_path)
     assert "must end in .png, .svg or .pdf" in complaint(capsys, "report", run, "--out", "p.gif", code=2)
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
-    assert "no epoch of this run is done yet" in complaint(capsys, "report", tmp_path)
+    assert "this run has not finished an epoch yet" in complaint(capsys, "report", tmp_path)

@@ -21,7 +21,7 @@ def test_similar_images_and_labels(
     test = set(pd.read_csv(project / "labels.csv").query("split == 'test'").image)
     assert set(table["image"]) <= test and set(table["similar"]) <= test
     graph = run / "label_graph.csv"
-    graph.write_text("label,neighbour,weight\nsun,sun,1\nsun,cloud,-0.5\n")
+    graph.write_text("label,neighbor,weight\nsun,sun,1\nsun,cloud,-0.5\n")
     try:
         assert call("similar", run, "--out", tmp_path / "two") == 0
         assert "labels.png" in capsys.readouterr().out

@@ -86,7 +86,7 @@ def test_a_run_can_be_resumed_and_scored_from_anywhere(
     assert call("evaluate", "run", "--split", "test") == 0
     longer = result(capsys, "train", "--resume", "run", "--epochs", "3")
     assert longer["epochs"] == 3
-    assert "name the data" in complaint(capsys, "evaluate", "run", "--values", "signed", code=2)
+    assert "give the data" in complaint(capsys, "evaluate", "run", "--values", "signed", code=2)
 
 
 def test_a_resumed_run_keeps_its_settings(run: Path, capsys: Capture) -> None:

@@ -43,7 +43,7 @@ def test_a_large_jpeg_decoded_at_a_smaller_scale_is_the_same_picture(tmp_path):
     assert distance(image, pixels()) <= 3
 
 
-def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
+def test_gray_palette_and_transparent_images_become_rgb(tmp_path):
     gray = pixels()[:, :, 0]
     thrice = np.stack([gray] * 3, 2)
     few = np.array([[10, 20, 30], [200, 100, 50], [0, 255, 0]], np.uint8)
@@ -67,7 +67,7 @@ def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
             assert np.array_equal(as_array(decode(written(tmp_path, data), SIZE)), expected)
 
 
-def test_16_bit_and_float_greys_are_not_clipped_to_white(tmp_path):
+def test_16_bit_and_float_grays_are_not_clipped_to_white(tmp_path):
     gray = pixels()[:, :, 0]
     assert gray.max() == 200
     wide = Image.fromarray(gray.astype(np.uint16) * 257)

@@ -97,7 +97,7 @@ def test_boxes_are_counted():
     assert inspect(of(np.ones((2, 2)), boxes=boxes))["boxes"] == 3
 
 
-def test_presents_per_image_are_printed_with_their_interval(capsys):
+def test_positives_per_image_are_printed_with_their_interval(capsys):
     dense = np.where(np.arange(3) < np.arange(10)[:, None] % 3, 1, -1)
     found = inspect(of(np.vstack([dense, np.zeros((4, 3))])))
     expected = found["expected_positives"]
@@ -168,6 +168,6 @@ def test_files_that_are_missing_and_names_that_look_alike(tmp_path):
     assert found["warnings"][-1] == (
         "1 of 2 images have no file: training would stop at the first of them (--images, --missing drop)"
     )
-    assert "'Dog' and 'dogs' are different classes; if they are not, give them one name" in found["warnings"]
+    assert "'Dog' and 'dogs' are different classes; if they should not be, give them one name" in found["warnings"]
     (tmp_path / "1.jpg").unlink()
     assert "2 of 2 images have no file: is this the right folder of images?" in inspect(dataset)["warnings"][-1]

@@ -126,7 +126,7 @@ def test_mistaken_splits(table, tmp_path):
         {"val": float("inf")},
         {"val": float("nan")},
     ):
-        assert "shares lie between 0 and 1 in all" in refusal(table, splits=shares)
+        assert "shares must be positive, below 1 in all" in refusal(table, splits=shares)
     assert refusal(table, splits={"val": 12, "test": 8}) == (
         f"{table}: 8 images for split 'test': train has 8, and must keep some"
     )

@@ -40,7 +40,7 @@ def test_every_layout_and_type_gives_the_same_images(pictures):
             assert got.dtype == torch.uint8 and torch.equal(got, expected)
 
 
-def test_float_colours_are_rounded_to_the_nearest():
+def test_float_colors_are_rounded_to_the_nearest():
     shares = np.array([0, 0.499 / 255, 0.501 / 255, 0.999, 1])
     given = np.broadcast_to(shares[:, None, None, None], (5, SIZE, SIZE, 3)).astype(np.float32)
     assert arrays_to_images(given, SIZE)[:, 0, 0, 0].tolist() == [0, 0, 1, 255, 255]
@@ -65,7 +65,7 @@ def with_value(value):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.01, 1.01, 255.0])
-def test_numbers_that_are_no_colours_are_refused_and_their_image_is_named(value):
+def test_numbers_that_are_no_colors_are_refused_and_their_image_is_named(value):
     for given in (with_value(value), list(with_value(value)), torch.from_numpy(with_value(value))):
         with pytest.raises(TrilabelError, match=r"^image array 3: float images are finite and in \[0, 1\]"):
             arrays_to_images(given, SIZE)

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.oracles import expected_positives as oracle
 from trilabel.labels import Labels
-from trilabel.labels.expected_positives import ExpectedPositives, expected_positives, labelled_positives
+from trilabel.labels.expected_positives import ExpectedPositives, expected_positives, labeled_positives
 
 quick = settings(max_examples=60, deadline=None)
 
@@ -22,7 +22,7 @@ def dense_labels(least=0):
 @quick
 @given(dense_labels())
 def test_the_mean_is_that_of_a_plain_count(dense):
-    found, counts = labelled_positives(Labels.from_signed(dense)), oracle.counts_of_full(dense.tolist())
+    found, counts = labeled_positives(Labels.from_signed(dense)), oracle.counts_of_full(dense.tolist())
     if not (dense < 0).any():  # nobody names negatives here: an image with all classes is a rare one, not a sample
         counts = []
     if not counts:
@@ -36,7 +36,7 @@ def test_the_mean_is_that_of_a_plain_count(dense):
         assert 0 <= found.low <= found.value + 1e-9 and found.value - 1e-9 <= found.high <= dense.shape[1]
 
 
-def test_a_labelled_sample_goes_before_training_images():
+def test_a_labeled_sample_goes_before_training_images():
     training, sample = np.array([[1, -1, -1], [-1, -1, -1], [1, 0, 0]]), np.array([[1, 1, -1], [1, -1, -1]])
     found = expected_positives(Labels.from_signed(training), Labels.from_signed(sample))
     assert (found.value, found.images, found.source) == (1.5, 2, "labelled")

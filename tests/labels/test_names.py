@@ -155,9 +155,9 @@ def test_repeats_are_refused_and_named(strings):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (["a", 3], "position 1 holds 3 (int)"),
-        ([None], "position 0 holds None (NoneType)"),
-        (["a", b"b"], "position 1 holds b'b' (bytes)"),
+        (["a", 3], "position 1 contains 3 (int)"),
+        ([None], "position 0 contains None (NoneType)"),
+        (["a", b"b"], "position 1 contains b'b' (bytes)"),
         (["ok", "bad\udcff.jpg"], r"'bad\udcff.jpg' at position 1"),
     ],
 )

@@ -185,16 +185,16 @@ def test_an_unknown_setting_lists_all_settings(text):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("keep-share", "it is written keep-share=SHARE"),
+        ("keep-share", "write keep-share=SHARE"),
         ("keep-share=", "'keep-share=' cannot be read"),
         ("keep-share=half", "'keep-share=half' cannot be read"),
-        ("keep-share=0.1,0.2", "it is written keep-share=SHARE"),
-        ("noisy-plus=0.1", "it is written noisy-plus"),
-        ("single-positive=1.5", "it is written single-positive[=POSITIVES[,NEGATIVES]]"),
-        ("single-positive=1,2,3", "it is written single-positive[=POSITIVES[,NEGATIVES]]"),
+        ("keep-share=0.1,0.2", "write keep-share=SHARE"),
+        ("noisy-plus=0.1", "write noisy-plus"),
+        ("single-positive=1.5", "write single-positive[=POSITIVES[,NEGATIVES]]"),
+        ("single-positive=1,2,3", "write single-positive[=POSITIVES[,NEGATIVES]]"),
         ("single-positive=-1", "cannot keep -1 present and 0 absent labels"),
-        ("noisy=1.01", "a share lies between 0 and 1, not 1.01"),
-        ("per-class=nan", "a share lies between 0 and 1, not nan"),
+        ("noisy=1.01", "a share must be between 0 and 1, not 1.01"),
+        ("per-class=nan", "a share must be between 0 and 1, not nan"),
     ],
 )
 def test_a_setting_that_cannot_be_read_says_how_it_is_written(text, says):

@@ -114,7 +114,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(make, array, says):
 
 
 def test_truth_values_cannot_say_unknown():
-    with pytest.raises(TrilabelError, match="cannot say unknown"):
+    with pytest.raises(TrilabelError, match="cannot express unknown"):
         Labels.from_signed(DENSE > 0)
 
 
@@ -128,7 +128,7 @@ def test_truth_values_cannot_say_unknown():
         (CLASSES, ["a", "b", "c"], "3 image names for 2"),
         ([], IDS, "0 class names for 3"),
         ("cat", IDS, "not one string"),
-        (["cat", "dog", 3], IDS, "position 2 holds 3"),
+        (["cat", "dog", 3], IDS, "position 2 contains 3"),
     ],
 )
 def test_wrong_names_are_refused(make, classes, ids, says):
@@ -187,7 +187,7 @@ def test_entries_outside_the_matrix_are_refused(row, column):
 
 def test_unknown_rules_for_contradictions_are_refused():
     nothing = np.zeros(0, np.int64)
-    with pytest.raises(TrilabelError, match=r"no rule 'first'.* error, unknown, majority"):
+    with pytest.raises(TrilabelError, match=r"no rule named 'first'.* error, unknown, majority"):
         Labels.from_entries(nothing, nothing, nothing, CLASSES, IDS, conflict="first")
-    with pytest.raises(TrilabelError, match=r"no rule 'majority'.* error, unknown, first, second"):
+    with pytest.raises(TrilabelError, match=r"no rule named 'majority'.* error, unknown, first, second"):
         example().merge(example(), conflict="majority")

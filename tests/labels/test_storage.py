@@ -84,7 +84,7 @@ def test_other_arrays_and_archives_are_refused(tmp_path):
 
 def test_another_version_says_so(saved):
     tampered(saved, format=np.array([2, 2, 3, 99]))
-    refused(saved, "labels format 2, this trilabel reads 1")
+    refused(saved, "labels format 2, but this version of trilabel reads 1")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_numbers_worked_out_by_hand():
     assert loss_of({"smoothing": 0.1})[0].item() == pytest.approx(smooth, rel=1e-5)
 
 
-def test_labels_without_presents_are_refused():
+def test_labels_without_positives_are_refused():
     for dense in ([[-1, 0]], [[0, 0]]):
         with pytest.raises(TrilabelError, match="no label here is known to be present"):
             create_method("assume-negative", {}, Labels.from_signed(dense))

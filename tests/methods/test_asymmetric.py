@@ -69,7 +69,7 @@ def test_positives_only_cannot_be_learned_from_known_labels_alone(name):
 
 @pytest.mark.parametrize("name", ["focal", "asymmetric"])
 @pytest.mark.parametrize("unknown", ["absent", "ignore"])
-def test_labels_without_presents_are_refused(name, unknown):
+def test_labels_without_positives_are_refused(name, unknown):
     for dense in ([[-1, 0]], [[0, 0]]):
         with pytest.raises(TrilabelError, match=f"^{name}.*no label here is known to be present"):
             check_method(name, {"unknown": unknown}, Labels.from_signed(dense))
@@ -85,7 +85,7 @@ def test_a_tenth_of_the_labels_is_enough_to_learn_a_linear_problem(name):
     assert share_ranked_right(model(unseen).logits.detach().numpy(), right > 0, right < 0) > 0.85
 
 
-def test_easy_absents_that_weigh_less_let_more_hidden_presents_be():
+def test_easy_negatives_that_weigh_less_let_more_hidden_positives_be():
     features, truth, labels, _ = one_positive_problem()
     called = {}
     for name in ("assume-negative", "focal", "asymmetric"):

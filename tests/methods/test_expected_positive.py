@@ -71,7 +71,7 @@ def test_what_cannot_work_is_refused_in_one_line(method):
         with pytest.raises(TrilabelError, match=f"^{method}: no label here is known to be present"):
             check_method(method, {}, Labels.from_signed(dense))
     for k in (0, -1, 4.1, math.nan, math.inf):
-        says = rf"^{method}: expected_positives .*at most 4.* not {float(k)}$|expected_positives' .* is a finite number"
+        says = rf"^{method}: expected_positives .*at most 4.* not {float(k)}$|expected_positives' .* must be a finite"
         with pytest.raises(TrilabelError, match=says):
             check_method(method, {"expected_positives": k}, LABELS)
     check_method(method, {"expected_positives": 4}, LABELS)
@@ -79,7 +79,7 @@ def test_what_cannot_work_is_refused_in_one_line(method):
 
 def test_a_strength_below_nothing_is_refused():
     for strength in (-0.1, math.nan, math.inf):
-        with pytest.raises(TrilabelError, match=r"strength is a number from 0|'strength' .* is a finite number"):
+        with pytest.raises(TrilabelError, match=r"strength is a number from 0|'strength' .* must be a finite number"):
             check_method("expected-positive", {"strength": strength}, LABELS)
 
 
@@ -98,7 +98,7 @@ def test_rows_without_names_one_class_and_full_labels(dense):
     assert all(torch.isfinite(weight.grad).all() for weight in model.parameters())
 
 
-def test_it_calls_more_hidden_presents_than_assuming_absence():
+def test_it_calls_more_hidden_positives_than_assuming_absence():
     features, truth, labels, sample = one_positive_problem()
     results = {}
     for name in ("assume-negative", "expected-positive"):

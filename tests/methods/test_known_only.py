@@ -47,7 +47,7 @@ def loss_of(settings, labels=LABELS):
         ),
     ],
 )
-def test_each_normalisation_is_the_loss_it_names(settings, loss):
+def test_each_normalization_is_the_loss_it_names(settings, loss):
     got, logits = loss_of(settings)
     assert torch.equal(got, loss(logits, LABELS.rows(np.arange(4))))
 

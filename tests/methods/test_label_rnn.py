@@ -67,7 +67,7 @@ def test_a_label_is_expected_only_after_the_one_it_follows():
     assert after["a"][1][1] > 0.9 and after["c"][1][end] > 0.9 and after["c"][1][1] < 0.1
 
 
-def test_images_without_presents_learn_the_end():
+def test_images_without_positives_learn_the_end():
     features = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
     dense = np.zeros((200, 3), np.int8)
     dense[(features[:, 0] > 0).numpy(), 1] = 1

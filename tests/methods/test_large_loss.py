@@ -218,13 +218,15 @@ def test_memory_is_a_bit_a_label():
 @pytest.mark.parametrize("delta", [-0.1, math.nan, 100.5, math.inf])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_amount_that_makes_no_sense_is_refused(mode, delta):
-    with pytest.raises(TrilabelError, match=r"delta is a percentage, 0 to 100 .*, not |'delta' .* is a finite number"):
+    with pytest.raises(
+        TrilabelError, match=r"delta is a percentage, 0 to 100 .*, not |'delta' .* must be a finite number"
+    ):
         check_method("large-loss", {"mode": mode, "delta": delta}, LABELS)
     check_method("large-loss", {"mode": mode, "delta": 100}, LABELS)
     check_method("large-loss", {"mode": mode, "delta": 200, "start": 1}, LABELS)
 
 
-def test_labels_without_presents_are_refused():
+def test_labels_without_positives_are_refused():
     for dense in ([[-1, 0]], [[0, 0]]):
         with pytest.raises(TrilabelError, match=r"^large-loss: no label here is known to be present"):
             check_method("large-loss", {}, Labels.from_signed(dense))
@@ -233,7 +235,7 @@ def test_labels_without_presents_are_refused():
 # ---- what it is for
 
 
-def test_it_calls_more_hidden_presents_than_assuming_absence():
+def test_it_calls_more_hidden_positives_than_assuming_absence():
     """A fifth of the labels are hidden positives, so 1 % more of them an epoch reaches that in twenty."""
     features, truth, labels, _ = one_positive_problem()
     results = {}

@@ -64,7 +64,7 @@ def test_splc_is_the_loss_it_names_and_says_what_it_scored(epoch, settings, tau,
 
 
 @pytest.mark.parametrize("name", ["hill", "splc"])
-def test_labels_without_presents_are_refused(name):
+def test_labels_without_positives_are_refused(name):
     for dense in ([[-1, 0]], [[0, 0]]):
         with pytest.raises(TrilabelError, match=f"^{name}: no label here is known to be present"):
             check_method(name, {}, Labels.from_signed(dense))
@@ -73,12 +73,12 @@ def test_labels_without_presents_are_refused(name):
 
 @pytest.mark.parametrize("tau", [-0.1, 1.1, math.nan])
 def test_a_threshold_that_is_no_probability_is_refused(tau):
-    with pytest.raises(TrilabelError, match=r"^splc: tau is a probability, not|'tau' .* is a finite number"):
+    with pytest.raises(TrilabelError, match=r"^splc: tau is a probability, not|'tau' .* must be a finite number"):
         check_method("splc", {"tau": tau}, LABELS)
 
 
 @pytest.mark.parametrize("name", ["hill", "splc"])
-def test_they_call_more_hidden_presents_than_assuming_absence(name):
+def test_they_call_more_hidden_positives_than_assuming_absence(name):
     features, truth, labels, _ = one_positive_problem()
     results = {}
     for each in ("assume-negative", name):

@@ -327,10 +327,10 @@ def test_hidden_labels_are_never_counted():
     ("settings", "says"),
     [
         ({"estimator": "tree"}, "estimator.* is table, factorized, network"),
-        ({"rank": 0}, "rank is at least 1, not 0"),
-        ({"hidden": "-3"}, "hidden is at least 1, not -3"),
+        ({"rank": 0}, "rank must be at least 1, not 0"),
+        ({"hidden": "-3"}, "hidden must be at least 1, not -3"),
         ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),
-        ({"lr_scale": math.nan}, "'lr_scale' of method 'role' is a finite number"),
+        ({"lr_scale": math.nan}, "'lr_scale' of method 'role' must be a finite number"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, says):

@@ -121,11 +121,13 @@ def test_a_warm_up_on_positives_only_is_refused_with_a_way_out():
     [{"top_k": -1}, {"prior_epochs": -1}, {"prior_threshold": 1.1}, {"prior_threshold": math.nan}],
 )
 def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(TrilabelError, match=r"^selective: top_k and prior_epochs are 0 or more|is a finite number"):
+    with pytest.raises(
+        TrilabelError, match=r"^selective: top_k and prior_epochs are 0 or more|must be a finite number"
+    ):
         check_method("selective", settings, LABELS)
 
 
-def rehearse(method, features, labels, epochs):
+def warm_up_on(method, features, labels, epochs):
     model = linear_model(features.shape[1], labels.shape[1])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     started = 0
@@ -140,7 +142,7 @@ def rehearse(method, features, labels, epochs):
     method.end_warm_up(lambda value, how: value)
 
 
-def test_it_finds_hidden_presents_above_all_of_a_common_class():
+def test_it_finds_hidden_positives_above_all_of_a_common_class():
     """A tenth of the labels, and a class that most images have: taking unknown for absent denies it to all of them."""
     features, truth, _, _ = one_positive_problem()
     truth[:, 0] *= -1
@@ -154,7 +156,7 @@ def test_it_finds_hidden_presents_above_all_of_a_common_class():
     ):
         method, model = create_method(name, settings, labels), linear_model(features.shape[1], labels.shape[1])
         if method.warm_up_epochs:
-            rehearse(method, features, labels, 9)
+            warm_up_on(method, features, labels, 9)
             assert method.priors.argmax() == 0 and method.priors[0] == pytest.approx((truth > 0).mean(0)[0], abs=0.05)
         train(method, model, features, labels)
         called[name, len(settings)] = found(model, features, truth, labels)[0]

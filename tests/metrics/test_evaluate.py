@@ -104,7 +104,7 @@ def test_input_is_not_changed_and_may_be_read_only_or_reversed():
         (np.ones((2, 2)), np.array([[1, -1], [2, 0]]), "label value 2 at (1, 0)"),
         (np.ones((2, 2)), np.array([[1, 0.5], [1, 0]]), "label value 0.5 at (0, 1)"),
         (np.ones((2, 2)), np.array([[1, 1], [1, np.nan]]), "label value nan at (1, 1)"),
-        (np.ones((2, 2)), np.ones((2, 2), bool), "cannot say unknown"),
+        (np.ones((2, 2)), np.ones((2, 2), bool), "cannot express unknown"),
     ],
 )
 def test_faulty_input_is_refused(scores, labels, message):

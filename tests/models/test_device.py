@@ -17,7 +17,7 @@ def test_auto_is_a_gpu_if_there_is_one(monkeypatch):
 def test_devices_that_are_not_there_are_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for name in ("cuda", "cuda:1"):
-        with pytest.raises(TrilabelError, match=f"device '{name}' was asked for, but torch finds no GPU"):
+        with pytest.raises(TrilabelError, match=f"device '{name}' was requested, but torch finds no GPU"):
             choose_device(name)
     with pytest.raises(TrilabelError, match="no device named 'gpu'; use auto, cpu or cuda"):
         choose_device("gpu")

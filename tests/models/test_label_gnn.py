@@ -227,7 +227,7 @@ def test_it_is_drawn_by_torchs_generator():
 @pytest.mark.parametrize(
     ("given_settings", "message"),
     [
-        ({"hidden": 0}, "gnn: hidden and steps are 1 or more, not hidden=0 and steps=3"),
+        ({"hidden": 0}, "gnn: hidden and steps must be 1 or more, not hidden=0 and steps=3"),
         ({"steps": 0}, "not hidden=None and steps=0"),
         ({"hidden": -1, "steps": 2}, "not hidden=-1 and steps=2"),
         ({"size": 3}, "graph 'gnn' has no setting 'size'; it has: hidden, steps"),

@@ -32,13 +32,13 @@ def test_the_table_has_the_columns_that_have_something_to_say():
     assert second["left out rightly %"] == "80.0" and second["loss of hidden positives"] == "1.2500"
     first = dict(zip(header, rows[0], strict=True))
     assert first["unknown left out %"] == "—" and first["val CF1 %"] == "—"
-    assert not any("taken for present" in name for name in header)
+    assert not any("treated as present" in name for name in header)
 
 
 def test_the_picture_draws_each_series_at_its_epochs():
     axes = training.picture(FULL).axes
     assert [each.get_title(loc="left") for each in axes] == [
-        "Validation", "What labels cost as known or assumed", "What became of unknown labels"
+        "Validation", "Loss of labels as known or assumed", "How unknown labels were treated"
     ]  # fmt: skip
     drawn = {line.get_label(): line.get_xydata().tolist() for each in axes for line in each.get_lines()}
     assert drawn["mAP"] == [[1, 50], [2, 75]] and drawn["CF1"] == [[2, 25]]

@@ -337,7 +337,7 @@ def advance(network, optimizer, seed):
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "rmsprop"])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_an_optimiser_goes_on_exactly_where_it_was(tmp_path, name, momentum):
+def test_an_optimizer_resumes_exactly_where_it_was(tmp_path, name, momentum):
     def make():
         torch.manual_seed(0)
         network = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 2))
@@ -361,7 +361,7 @@ def test_an_optimiser_goes_on_exactly_where_it_was(tmp_path, name, momentum):
     assert same(checkpoint.optimizer_tensors(other), checkpoint.optimizer_tensors(optimizer))
 
 
-def test_an_optimiser_that_has_done_nothing_yet():
+def test_an_optimizer_that_has_done_nothing_yet():
     network = nn.Linear(2, 1)
     optimizer = create_optimizer(Config(), [(list(network.parameters()), 1.0)], 0.01)
     assert checkpoint.optimizer_tensors(optimizer) == {}

@@ -78,7 +78,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(
         ({"relabel": "scores"}, "no relabelling named 'scores'; there are: none, score, "),
         ({"head": "weldon", "head_settings": {"botom": 1}}, "; did you mean 'bottom'?"),
         ({"head": "weldon", "head_settings": {"up": 1}}, "head 'weldon' has no setting 'up'; it has: top, bottom"),
-        ({"head": "weldon", "head_settings": {"top": 2}}, "shares, in (0, 1]"),
+        ({"head": "weldon", "head_settings": {"top": 2}}, "shares, above 0 and up to 1"),
         ({"head": "saliency", "settings": {"alpha": 1}}, "but the head has: --set head.alpha=…"),
         ({"head_settings": {"top": 1}}, "head 'gap' has no setting 'top'; it has none"),
         ({"graph": "gmn"}, "no graph named 'gmn'; there are: none, gnn"),

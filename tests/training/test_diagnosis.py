@@ -120,7 +120,7 @@ def test_the_numbers_worked_out_by_hand():
     diagnosis.start_epoch(2)
     note(diagnosis, (2, [0], [[-1.0, 1.0, -1.0, 2.0]], [[1, 0, 1, -1]]), dense, truth)
     found = told(diagnosis.summary(2, alone))
-    # Left out is right where absent would have been wrong; taken for present is right where it is.
+    # Left out is right where absent would have been wrong; treated as present is right where it is.
     assert found["unknown"] == {
         "as_absent": 0, "left_out": 1, "left_out_right": 1.0, "as_present": 1, "as_present_right": 0.0
     }  # fmt: skip

@@ -488,7 +488,7 @@ def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, q
     assert scored["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-9)
 
 
-def test_presents_alone_choose_an_epoch_and_the_record_says_how(
+def test_positives_alone_choose_an_epoch_and_the_record_says_how(
     small_scenes: Dataset, quick: Config, tmp_path: Path
 ) -> None:
     named = Labels.from_signed(np.maximum(small_scenes.labels.to_signed(), 0))

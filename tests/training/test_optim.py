@@ -93,7 +93,7 @@ def test_groups_have_their_own_rates_and_settings(name, kind, options):
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "rmsprop"])
-def test_steps_are_those_of_an_optimiser_made_by_hand(name):
+def test_steps_are_those_of_an_optimizer_made_by_hand(name):
     torch.manual_seed(0)
     mine, plain = nn.Linear(5, 3), nn.Linear(5, 3)
     plain.load_state_dict(mine.state_dict())

@@ -74,7 +74,7 @@ def test_learning_from_all_images():
         ({"train": [0, 1]}, {"val": "all"}, "2 images are both"),
         ({"train": [], "val": [1]}, {}, "split 'train' has no images to learn from"),
         ({"train": []}, {"val": "none"}, "split 'train' has no images to learn from"),
-        ({"train": []}, {}, "too few to set a share apart"),
+        ({"train": []}, {}, "too few to hold out a share"),
         ({"train": [1]}, {}, "split 'train' has 1 images: too few"),
         ({"train": [1], "dev": []}, {"val": "dev"}, "validation split 'dev' has no images"),
         ({"test": [0]}, {}, r"no split named 'train' .*it has: test"),

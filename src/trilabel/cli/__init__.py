@@ -1,1 +1,1 @@
-"""The command line. Only this room prints; it imports the others when a command runs, so that help is fast."""
+"""The command line. Only this package prints; it imports the others when a command runs, so that help is fast."""

@@ -1,4 +1,4 @@
-"""Arguments that several commands have, and the checks of them."""
+"""Arguments that several commands share, and their checks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ Broken = Literal["stop", "skip"]
 
 
 class UsageError(Exception):
-    """The arguments are wrong or do not go together; exit code 2."""
+    """The arguments are wrong or cannot be combined; exit code 2."""
 
 
 def split_pair(option: str, text: str) -> tuple[str, str]:
@@ -35,7 +35,7 @@ def split_pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in (split_pair(option, text) for text in texts):
         if found.setdefault(name, value) != value:
-            raise UsageError(f"{option} {name}: is given twice")
+            raise UsageError(f"{option} {name} is given twice")
     return found
 
 
@@ -56,14 +56,14 @@ def require_positive(**options: int) -> None:
 
 
 def absolute_path(text: str | None) -> str | None:
-    """A path that exists made absolute, so that a run can be resumed and scored from another folder."""
+    """Makes an existing path absolute, so that a run can be resumed and scored from another folder."""
     return str(Path(text).absolute()) if text and Path(text).exists() else text
 
 
 def check_output(out: Path, overwrite: bool) -> None:
     """Refuses to replace a file, or to write into a folder that is not empty, without --overwrite."""
     if out.is_file() and not overwrite:
-        raise TrilabelError(f"{out}: this file exists; choose another, or pass --overwrite")
+        raise TrilabelError(f"{out}: this file exists; choose another name, or pass --overwrite")
     if not out.is_file():
         check_output_folder(out, overwrite)
 
@@ -71,6 +71,6 @@ def check_output(out: Path, overwrite: bool) -> None:
 def check_output_folder(out: Path, overwrite: bool) -> None:
     """Refuses to write into a folder that is not empty without --overwrite."""
     if out.is_file():
-        raise TrilabelError(f"{out}: this is a file; name a folder")
+        raise TrilabelError(f"{out}: this is a file; give a folder")
     if not overwrite and out.is_dir() and any(out.iterdir()):
         raise TrilabelError(f"{out}: this folder exists; choose another, or pass --overwrite")

@@ -22,17 +22,17 @@ _IN_THE_FILE = ("labels", "hide_seed", "seeds", "search", "budget")  # with --ro
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Trains methods × label settings × seeds on one data set and puts the numbers side by side.
+    """Trains methods × label settings × seeds on one data set and compares the results in one table.
 
     Example: trilabel compare scenes --recipes cole2021-an kim2022-ll-r cole2021-role --labels single-positive
     --seeds 0 1 2 --out runs/compared
 
-    A recipe gives the method; how it is trained is the same for all: as --recipe and the settings below say. Other
-    rows, and what is searched for each, are written in a file: --rows FILE.toml. After a stop, the same command
-    resumes.
+    Each recipe of --recipes gives a method; all methods are trained alike, with the settings of --recipe and the
+    options below. Other rows, and what to search for each, are written in a file: --rows FILE.toml. If the command
+    is stopped, the same command resumes.
     """
 
-    # What rows have of their own.
+    # Settings that differ between rows.
     HIDDEN_SETTINGS: ClassVar[Collection[str]] = frozenset(
         {*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs", "seed"}
     )
@@ -45,20 +45,20 @@ class Compare:
     """A TOML file with methods, label settings, seeds and search, instead of --recipes, --labels, --hide-seed, --seeds,
     --search and --budget."""
     recipes: tuple[str, ...] = ()
-    """Methods to compare, by the recipes that have them."""
+    """Methods to compare, named by their recipes."""
     labels: tuple[str, ...] = ("all",)
     """Label settings: all, single-positive, keep-share=0.1, … (see `data simulate`)."""
     hide_seed: int | None = None
-    """Seed of the hidden labels, which are the same for all seeds of training; none: that of the label setting."""
+    """Seed of the hidden labels, which are the same for all training seeds; none: that of the label setting."""
     seeds: tuple[int, ...] = (0,)
     """Seeds to train with."""
     search: tuple[str, ...] = ()
-    """What to search on validation: NAME=VALUE,VALUE … such as lr=1e-5,1e-4 or settings.delta=0.1,0.5; or published:
+    """Settings to search on validation: NAME=VALUE,VALUE … such as lr=1e-5,1e-4 or settings.delta=0.1,0.5; published:
     what the paper of each method searched."""
     budget: int = 12
-    """Search runs per method and label setting, at most; of a larger grid as many points are drawn."""
+    """Largest number of search runs per method and label setting; from a larger grid that many points are sampled."""
     test: str = "test"
-    """The split that is scored in the end."""
+    """The split on which the chosen models are scored."""
     published: tuple[str, ...] = ()
     """Data sets whose published figures to show: voc2012, voc2007, coco2014, …"""
     pointing: bool = False
@@ -71,7 +71,7 @@ class Compare:
     """Print all results as JSON."""
     reading: Reading = field(default_factory=DataOptions)
     config: Annotated[Config, tyro.conf.OmitArgPrefixes] = field(default_factory=Config)
-    """How to train. The defaults are those of the recipe."""
+    """How to train. The defaults come from the recipe."""
     written: tyro.conf.Suppress[frozenset[str]] = frozenset()  # names of the options on the command line
 
     def __call__(self) -> None:
@@ -94,14 +94,14 @@ class Compare:
         with watch(comparison) as finished_one:
             run_and_report(comparison, finished_one)
         if not comparison.cells:
-            raise TrilabelError("no run could be finished (see above)")
+            raise TrilabelError("no run finished (see the errors above)")
         if self.json:
             return print_json([_without_nan(asdict(cell)) for cell in comparison.cells])
         _print_comparison(comparison)
         return print(f"\ntables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
 
     def spec(self) -> "Spec":
-        """What to compare: what the file of --rows says, or the recipes, label settings and seeds that are given."""
+        """What to compare: the contents of the --rows file, or the given recipes, label settings and seeds."""
         from trilabel.compare import Spec, recipe_row, with_grids
 
         if bool(self.recipes) == (self.rows is not None):
@@ -117,7 +117,9 @@ class Compare:
         if self.search == ("published",):
             return with_grids(spec, "published")
         if "published" in self.search:
-            raise UsageError("--search published stands alone; write other searches in a file (--rows)")
+            raise UsageError(
+                "--search published cannot be combined with other searches; write those in a file (--rows)"
+            )
         pairs = (split_pair("--search", text) for text in self.search)
         return with_grids(spec, {name: values.split(",") for name, values in pairs})
 
@@ -126,9 +128,9 @@ class Compare:
 
         defaults = {f.name: f.default for f in fields(self)}
         if wrong := [name for name in _IN_THE_FILE if getattr(self, name) != defaults[name]]:
-            raise UsageError(f"{flag(wrong[0])}: write this in the file of --rows")
+            raise UsageError(f"{flag(wrong[0])}: set this in the --rows file instead")
         spec = read_spec(file, base)
-        # What is given on the command line counts more than what the file says of training.
+        # Training settings on the command line override those in the file.
         given = {f.name: getattr(base, f.name) for f in fields(Config) if f.name in self.written}
         return replace(spec, rows=tuple(replace(row, config=replace(row.config, **given)) for row in spec.rows))
 

@@ -1,4 +1,4 @@
-"""How far a comparison is: on a terminal a table that fills up, elsewhere a line for each run that is done."""
+"""Progress of a comparison: on a terminal a table that fills up, elsewhere a line for each finished run."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch(comparison: "Comparison") -> Iterator[Callable[[], None]]:
-    """Shows progress on standard error; yields what the comparison calls after each run."""
+    """Shows progress on standard error; yields the function that the comparison calls after each run."""
     if not sys.stderr.isatty():
         yield _Lines(comparison)
         return
@@ -29,7 +29,7 @@ def watch(comparison: "Comparison") -> Iterator[Callable[[], None]]:
 
 
 class _LiveTable:
-    """The table so far, and under it a line on the run that is being trained."""
+    """The table so far, and below it a line about the run that is being trained."""
 
     def __init__(self, comparison: "Comparison") -> None:
         self.comparison, self.start = comparison, time.monotonic()
@@ -50,7 +50,7 @@ class _LiveTable:
 
 
 class _Lines:
-    """Logs a line for each run that is done."""
+    """Logs a line for each finished run."""
 
     def __init__(self, comparison: "Comparison") -> None:
         self.comparison, self.planned = comparison, len(comparison.spec.cell_keys())
@@ -58,7 +58,7 @@ class _Lines:
 
     def __call__(self) -> None:
         cells, trials = self.comparison.cells, self.comparison.trials
-        if new := [cell for cell in cells if cell not in self.logged]:  # runs may be done in another order than planned
+        if new := [cell for cell in cells if cell not in self.logged]:  # runs may finish in another order than planned
             self._log_cell(new[0])
             self.logged = cells
         elif trials and self.comparison.running is not None:

@@ -1,4 +1,4 @@
-"""How commands read data: the options that all of them share, and the data set that they name."""
+"""How commands read data: the options that they share, and the data set that they name."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trilabel.data import Dataset
     from trilabel.training.splits import TrainingSplit
 
-SCENES = "scenes"  # names the data set that is drawn by code
+SCENES = "scenes"  # the name of the data set that is drawn by code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,11 @@ class DataOptions:
     """How to read the data."""
 
     format: str | None = None
-    """How the data is stored (trilabel data formats lists the formats); none: find out."""
+    """The format of the data (trilabel data formats lists them); none: detect it."""
     read: tuple[str, ...] = ()
     """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
     images: str | None = None
-    """Folder of the images; none: where the format has them, for a table the folder it is in."""
+    """Folder of the images; none: the usual place of the format, for a table its own folder."""
     missing: Literal["keep", "drop"] = "keep"
     """Images without a file: keep their labels, or leave them out."""
     splits: tuple[str, ...] = ()
@@ -38,13 +38,13 @@ class DataOptions:
     ignore: tuple[str, ...] = ()
     """Columns of a table that are not classes."""
     delimiter: str | None = None
-    """What separates the cells of a table; none: by the ending of its name and its first line."""
+    """The separator of the cells of a table; none: detected from the file extension and the first line."""
     conflict: Literal["error", "unknown", "majority"] = "error"
     """What to do with a label that a table gives both as present and as absent."""
     difficult: Literal["unknown", "absent", "present"] = "unknown"
-    """What a PASCAL VOC class is in an image where all its objects are marked difficult."""
+    """The label of a PASCAL VOC class in an image where all its objects are marked difficult."""
     year: int | None = None
-    """Which PASCAL VOC or COCO, where there are several."""
+    """The year of PASCAL VOC or COCO, if the folder contains several."""
 
     def chosen(self) -> dict[str, Any]:
         """The options that differ from the default, for `read_data` and for the run folder."""
@@ -56,7 +56,7 @@ Reading = Annotated[DataOptions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(help="
 
 
 def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Dataset":
-    """The data set at a path, or the scenes by their name. `how` begins the hint that names an option."""
+    """The data set at a path, or the scenes by their name. `how` is the start of the hint that names an option."""
     from trilabel import data as readers
     from trilabel.log import log
 
@@ -68,14 +68,14 @@ def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Data
     for note in dataset.notes:
         log.info(f"{data}: {note}")
     if "unlisted" not in arguments and _may_list_all(reader, dataset):
-        log.info(f"{data}: if what is not listed is absent, {how} --read unlisted=absent")
+        log.info(f"{data}: if labels that are not listed are absent, {how} --read unlisted=absent")
     return dataset
 
 
 def _reader_arguments(
     data: str, format: str, reader: Callable[..., "Dataset"], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What `trilabel.data.read` is called with."""
+    """The arguments for `trilabel.data.read`."""
     from trilabel.data import formats
 
     texts = split_pairs("--read", options.get("read", ()))
@@ -86,14 +86,14 @@ def _reader_arguments(
     arguments |= formats.options_from_text(Path(data), reader, texts)
     arguments |= {"format": format, "splits": _splits(options)}
     if format == "native":
-        arguments.setdefault("verify", True)  # it takes seconds, which a command can spare
+        arguments.setdefault("verify", True)  # takes seconds, which is fine for a command
     return arguments
 
 
 def _may_list_all(reader: Callable[..., "Dataset"], dataset: "Dataset") -> bool:
-    """Whether the data lists positives alone, so that the person should be told of the option that says what it means.
+    """Whether the data lists only positives, so that the user should know the option for labels that are not listed.
 
-    Tables with values in their cells are told apart by their note on empty cells.
+    Tables with values in their cells are recognized by their note on empty cells.
     """
     from trilabel.data import formats
 
@@ -104,19 +104,19 @@ def _may_list_all(reader: Callable[..., "Dataset"], dataset: "Dataset") -> bool:
 
 
 def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Dataset":
-    """The data set that is named, or else the one that the run was trained on, with nothing hidden."""
+    """The given data set, or else the one that the run was trained on, with no labels hidden."""
     from trilabel.training.run_folder import RunFolder
 
     source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
     if not source:
-        raise UsageError("this run was started from Python and does not know its data; name the data")
+        raise UsageError("this run was started from Python and does not record its data; give the data")
     if not data and options:
-        raise UsageError(f"{', '.join(options)}: name the data that these are for, too")
+        raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
     return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
 
 
 def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSplit":
-    """The data set of a run, split for training, with those training labels hidden that the run hides."""
+    """The data set of a run, split for training, with the same training labels hidden as in the run."""
     from trilabel.training.splits import split_for_training
 
     options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
@@ -125,7 +125,7 @@ def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSp
 
 
 def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
-    """How data is named and read, with the paths in it made absolute; words that happen to be files are left alone."""
+    """How data is named and read, with its paths made absolute; words that happen to be file names are left alone."""
     from trilabel.data import formats
 
     data = source["data"]

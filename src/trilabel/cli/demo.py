@@ -8,13 +8,13 @@ from trilabel.cli.render import percent, print_json, print_table
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """Shows what missing labels cost, and what methods win back, on scenes drawn by code. About three minutes.
+    """Shows what missing labels cost, and how much methods recover, on scenes drawn by code. About three minutes.
 
     Example: trilabel demo --out demo-run
     """
 
     out: Path = Path("demo-run")
-    """Folder for run folders, numbers and plot. A demo that is in it is replaced."""
+    """Folder for run folders, numbers and plot. An earlier demo in it is replaced."""
     seed: int = 0
     """Seed of scenes, hidden labels and training."""
     json: bool = False

@@ -1,4 +1,4 @@
-"""The runs of the demo: three methods on scenes drawn by code, with all labels, some of them, one positive an image."""
+"""The runs of the demo: three methods on scenes drawn by code, with all labels, some, or one positive per image."""
 
 import json
 import time
@@ -20,11 +20,11 @@ from trilabel.methods import check_method
 from trilabel.recipes import small
 from trilabel.report import plots
 
-# What is hidden, and the seed of it for the demo's seed 0 (single positives: as published).
+# Which labels are hidden, and with which seed at the demo's seed 0 (single positives: as published).
 LABEL_SETTINGS = {
     "all labels": None,
     "10 % of labels": ("keep-share=0.1", 0),
-    "one positive an image": ("single-positive", 1200),
+    "one positive per image": ("single-positive", 1200),
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "known-only": {"method": "known-only"},
@@ -40,8 +40,8 @@ class DemoResult:
     labels: str
     method: str
     known: int  # training labels
-    mAP: float | None  # on the test scenes, of which all labels are known: are positives ranked above negatives?
-    CF1: float | None  # on the test scenes: are positives called present?
+    mAP: float | None  # on the test scenes, whose labels are all known: are positives ranked above negatives?
+    CF1: float | None  # on the test scenes: are positives predicted present?
     found: float | None  # see `hidden_positives_found`
     run: str
     reason: str = ""  # why there is no result
@@ -89,10 +89,10 @@ def _run_all(full: Dataset, recipe: Config, out: Path) -> Iterator[DemoResult]:
 
 
 def hidden_positives_found(full: Dataset, partial: Dataset, scores: np.ndarray[Any, Any]) -> float:
-    """Of H hidden positives among the training labels, the share that is among the H hidden labels scored highest.
+    """Of H hidden positives in the training labels, the share among the H hidden labels with the highest scores.
 
-    scores: training images × classes. Scores of different classes are compared as they are, as they would be if the
-    highest were taken for present.
+    scores: training images × classes. Scores of different classes are compared directly, as they would be if the
+    highest were treated as present.
     """
     rows = full.rows_of("train")
     hidden = partial.labels[rows].to_signed() == 0
@@ -115,5 +115,5 @@ def plot(results: list[DemoResult]) -> Any:
         series = {method: [value(setting, method) for setting in LABEL_SETTINGS] for method in VARIANTS}
         return plots.Bars(title, f"test {metric} (%)", series, value("all labels", "known-only"))
 
-    panels = [panel("Are positives ranked above negatives?", "mAP"), panel("Are positives called present?", "CF1")]
+    panels = [panel("Are positives ranked above negatives?", "mAP"), panel("Are positives predicted present?", "CF1")]
     return plots.bars(groups, panels)

@@ -24,22 +24,22 @@ class Evaluate:
     run: RunPath
     """The run folder."""
     data: OptionalDataPath = ""
-    """The data to score on; none: what the run was trained on, with nothing hidden."""
+    """The data to score on; none: the data that the run was trained on, with no labels hidden."""
     split: str = "test"
     """The split to score."""
     threshold: float = 0.5
-    """Probability from which a class counts as predicted (for F1 and the like; mAP needs none)."""
+    """Probability from which a class counts as predicted present (for F1 and similar metrics; mAP needs none)."""
     common_classes: bool = False
-    """Score only classes that data and model have in common."""
+    """Score only the classes that data and model have in common."""
     per_class: bool = False
     """Also list the average precision of each class."""
     pointing: bool = False
     """Also play the pointing game: is the highest value of the class activation map of a present class inside one of
     its boxes? Needs boxes."""
     broken: Broken = "stop"
-    """A missing or broken image stops the command, or is left out and counted."""
+    """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
-    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)
@@ -55,7 +55,7 @@ class Evaluate:
         print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
         if self.pointing:
             pairs = f"{result['pointing_game_pairs']:,} present classes of images"
-            print(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside a box of theirs")
+            print(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
         if self.per_class:
             self._print_classes(result, dataset.classes)
         return None
@@ -74,13 +74,13 @@ def _warn_where_nothing_can_be_wrong(dataset: "Dataset", split: str) -> None:
     positives, negatives = dataset.labels[dataset.rows_of(split)].counts_per_class()
     if not negatives.any():
         log.warning(
-            f"no label of split {split!r} is known to be absent, so no prediction can be wrong: only the recall says "
-            "something; label some images fully"
+            f"no label of split {split!r} is known to be absent, so no prediction can be wrong: only recall is "
+            "meaningful; label some images fully"
         )
         return
     pairs = zip(dataset.classes, positives, negatives, strict=True)
     if one_sided := [name for name, present, absent in pairs if present and not absent]:
         log.warning(
-            f"{truncate_list(one_sided)}: no negative of them is known in split {split!r}, so their AP is 100 whatever "
-            "is predicted, and mAP too high"
+            f"{truncate_list(one_sided)}: split {split!r} has no known negative of them, so their AP is 100 whatever "
+            "is predicted, and mAP is too high"
         )

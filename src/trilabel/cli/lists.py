@@ -1,4 +1,4 @@
-"""`trilabel methods`, `components` and `recipes`: what there is to choose from."""
+"""`trilabel methods`, `components` and `recipes`: lists of what can be chosen."""
 
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
@@ -9,7 +9,7 @@ from trilabel.settings import choices_of
 
 @dataclass(frozen=True, kw_only=True)
 class Methods:
-    """Lists the methods: what each does, the labels it is for, what it costs, and its settings.
+    """Lists the methods: what each does, which labels it suits, its cost, and its settings.
 
     Example: trilabel methods
     """
@@ -47,7 +47,7 @@ class Methods:
 
 @dataclass(frozen=True, kw_only=True)
 class Components:
-    """Lists what goes with any method: heads, graphs between classes, and ways to relabel between epochs.
+    """Lists what can be combined with any method: heads, graphs between classes, and ways to relabel between epochs.
 
     Example: trilabel components
     """
@@ -69,7 +69,7 @@ class Components:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
-    """Lists the recipes: full settings under a name, and where they come from.
+    """Lists the recipes: named, complete settings and where they come from.
 
     Example: trilabel recipes
     """
@@ -105,7 +105,7 @@ def _model_components() -> list[_Component]:
 
 
 def _relabelling() -> list[_Component]:
-    """The strategies of relabelling; each has some of the settings, and a threshold of its own."""
+    """The strategies of relabelling; each has some of the settings and its own threshold."""
     from trilabel.training.strategies import STRATEGIES, RelabelSettings
 
     found = []

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
+    except BrokenPipeError:  # the reader of our output closed it, as `head` does
         sys.stderr.close()
     except Exception as error:
         if debug:
@@ -90,7 +90,7 @@ def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
             return name, arguments[words:]
     first = arguments[0]
     if second := [name.split()[1] for name in COMMANDS if name.startswith(f"{first} ")]:
-        raise UsageError(f"trilabel {first}: which one? {' | '.join(second)} (trilabel {first} {second[0]} --help)")
+        raise UsageError(f"trilabel {first}: choose one of {' | '.join(second)} (trilabel {first} {second[0]} --help)")
     raise UsageError(f"no command {first!r}; there are: {', '.join(COMMANDS)}")
 
 

@@ -16,7 +16,7 @@ from trilabel.log import log, track
 
 @dataclass(frozen=True, kw_only=True)
 class Maps:
-    """Shows where in images a model sees classes: class activation maps over the images, a picture for each.
+    """Shows where in images a model sees classes: a picture of the class activation maps over each image.
 
     Example: trilabel maps runs/first photos --out maps
 
@@ -28,21 +28,21 @@ class Maps:
     files: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IMAGES …]")] = ()
     """A folder (searched with its sub-folders), or image files."""
     data: str = ""
-    """A data set whose images to show instead, with the labels and boxes that are known of them."""
+    """A data set whose images to show instead, with their known labels and boxes."""
     split: str = "test"
     """The split of the data set."""
     out: Path
     """Folder for the pictures."""
     top: int = 3
-    """Classes to show of each image: those with the highest probabilities."""
+    """Number of classes to show per image: those with the highest probabilities."""
     classes: tuple[str, ...] = ()
     """Show these classes instead."""
     limit: int = 20
-    """Show only the first images, this many."""
+    """Show only this many images, the first ones."""
     broken: Broken = "stop"
-    """A missing or broken image stops the command, or is left out and counted."""
+    """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
-    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
     json: bool = False
@@ -73,7 +73,7 @@ class Maps:
             classes = {panel.name: round(panel.probability, 6) for panel in image.panels}
             records.append({"image": image.id, "file": str(file), "classes": classes})
         if not records:
-            raise TrilabelError("no image to show")
+            raise TrilabelError("there are no images to show")
         if self.json:
             return print_json({"images": count, "overview": str(self.out / "overview.png"), "pictures": records})
         return print(f"{self.out}: pictures of {len(records):,} images; overview.png shows the first")
@@ -82,6 +82,6 @@ class Maps:
         if bool(self.files) == bool(self.data):
             raise UsageError("give either images (a folder or files), or --data and a data set")
         if not self.data and self.reading.chosen():
-            raise UsageError(f"{', '.join(self.reading.chosen())}: these are for --data")
+            raise UsageError(f"{', '.join(self.reading.chosen())}: these options need --data")
         require_positive(top=self.top, limit=self.limit)
         check_output_folder(self.out, self.overwrite)

@@ -1,7 +1,7 @@
-"""From arguments to a command. tyro reads the flags off the fields of a command's dataclass.
+"""From arguments to a command. tyro derives the flags from the fields of a command's dataclass.
 
-A command that trains holds a Config. Its fields become flags, too (`--epochs`, not `--config.epochs`), and their
-defaults are those of the recipe or run that the arguments name.
+A command that trains has a Config. Its fields also become flags (`--epochs`, not `--config.epochs`), and their
+defaults come from the recipe or run that the arguments name.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -36,7 +36,7 @@ def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Comma
 
 
 def _starting_config(arguments: Sequence[str]) -> Config:
-    """The settings that count where the arguments give none: those of the resumed run, or of the recipe."""
+    """The default settings: those of the resumed run, or of the recipe."""
     if resumed := _value_of("--resume", arguments):
         from trilabel.training.run_folder import RunFolder
 
@@ -55,7 +55,7 @@ def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:
     @registry.struct_rule
     def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
         if not is_dataclass(info.type) or info.type in inside:
-            return None  # tyro's own rule is asked
+            return None  # tyro applies its own rule
         is_config = info.type is Config
         inside.add(info.type)
         spec = ConstructorRegistry.get_struct_spec(replace(info, default=base) if is_config else info)
@@ -73,7 +73,7 @@ def _changed(base: Config, **given: Any) -> Config:
     try:
         return replace(base, **given)
     except TrilabelError as error:
-        raise UsageError(str(error)) from None  # of a ValueError tyro would make a box of several lines
+        raise UsageError(str(error)) from None  # tyro would print a ValueError as a box of several lines
 
 
 def _one_line(field: StructFieldSpec) -> Callable[[], str]:
@@ -83,7 +83,7 @@ def _one_line(field: StructFieldSpec) -> Callable[[], str]:
 
 
 def _written_options(arguments: Sequence[str]) -> frozenset[str]:
-    """The names of the options that are written, as fields are called: --no-flip is flip."""
+    """The options on the command line, by field name: --no-flip is flip."""
     flags = (argument[2:].partition("=")[0] for argument in arguments if argument.startswith("--"))
     return frozenset(name.removeprefix("no-").replace("-", "_") for name in flags)
 

@@ -15,7 +15,7 @@ from trilabel.log import log
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Predicts the classes of images, to a table (.csv) or records (.json).
+    """Predicts the classes of images and writes a table (.csv) or records (.json).
 
     Example: trilabel predict runs/first photos --out predictions.csv
     """
@@ -29,13 +29,13 @@ class Predict:
     threshold: float = 0.5
     """Probability from which a class is listed as present."""
     broken: Broken = "stop"
-    """A missing or broken image stops the command, or is left out and counted."""
+    """Whether a missing or broken image stops the command, or is left out and counted."""
     batch_size: int = 64
-    """Images that are scored at once."""
+    """Number of images to score at a time."""
     workers: int | None = None
-    """Processes that decode images; none: one per core, 16 at most."""
+    """Number of processes that decode images; none: one per core, at most 16."""
     device: str = "auto"
-    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     overwrite: bool = False
     """Replace the file if it exists."""
     json: bool = False
@@ -63,8 +63,8 @@ class Predict:
 
     def _check(self) -> None:
         if not self.images:
-            raise UsageError("name a folder of images, or image files")
+            raise UsageError("give a folder of images, or image files")
         if self.out is not None and self.out.suffix not in (".csv", ".json"):
             raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
         if self.out is not None and self.out.exists() and not self.overwrite:
-            raise TrilabelError(f"{self.out}: this file exists; choose another, or pass --overwrite")
+            raise TrilabelError(f"{self.out}: this file exists; choose another name, or pass --overwrite")

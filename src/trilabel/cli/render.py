@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MOST_SHOWN = 10  # of a list whose rest is in the JSON
+MOST_SHOWN = 10  # entries of a list; --json prints all
 
 
 def print_json(value: Any) -> None:
@@ -16,7 +16,7 @@ def print_json(value: Any) -> None:
 
 
 def percent(value: float | None) -> str:
-    """A share as per cent with one decimal; a dash where there is none.
+    """A share in percent with one decimal; a dash for None.
 
     >>> percent(0.12345), percent(None)
     ('12.3', '—')
@@ -25,7 +25,7 @@ def percent(value: float | None) -> str:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints a table, as wide as it needs where standard output is not a terminal."""
+    """Prints a table; at its full width if standard output is not a terminal."""
     from rich.console import Console
     from rich.table import Table
 
@@ -52,11 +52,11 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
     if shown:
         print_table([f"{name} %" for name in shown], [[percent(result[name]) for name in shown]])
     if result.get("classes_without_ap"):
-        print(f"{result['classes_without_ap']} classes have no known positive here and are left out of mAP")
+        print(f"{result['classes_without_ap']} classes have no known positive in this split and are left out of mAP")
 
 
 def settings_lines(choices: Mapping[str, str], prefix: str = "", option: str = "--set") -> list[str]:
-    """How settings are given, as one line; no line where there are none.
+    """The option that gives these settings, as one line; no line if there are none.
 
     >>> settings_lines({"alpha": "0.5", "k": "5"}, "head.")
     ['--set head.alpha=0.5 head.k=5']

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Shows how a run went, epoch by epoch: scores, and what was done to unknown labels; also as a picture.
+    """Shows a run epoch by epoch: its scores, and how unknown labels were treated; also as a picture.
 
     Example: trilabel report runs/first
     """
@@ -32,10 +32,10 @@ class Report:
         from trilabel.training.run_folder import RunFolder
 
         folder = RunFolder(self.run)
-        folder.read()  # refuses what is not a run folder
+        folder.read()  # raises an error if it is not a run folder
         history = folder.read_history()
         if not history:
-            raise TrilabelError(f"{self.run}: no epoch of this run is done yet")
+            raise TrilabelError(f"{self.run}: this run has not finished an epoch yet")
         out = self.out or self.run / "report.png"
         if out.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
@@ -62,9 +62,9 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
     if rows:
         print()
         print_table(header, rows)
-        print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
+        print("right: share of added labels that are right; TP, TN: the same among those truly present, truly absent")
     if any(record.val_unknown_as_absent for record in history):
-        print("validation has no known negatives: its scores are with unknown counted as absent")
+        print("validation has no known negatives: its scores count unknown as absent")
     if kinds := history[-1].highest_loss_in_first_epoch:
         words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
         print(f"highest loss in the first epoch: {words}")

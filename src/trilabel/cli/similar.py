@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Similar:
-    """Shows which images are similar to a model, and where it learned that, which labels go together.
+    """Shows which images a model finds similar, and, if it learned this, which labels are related.
 
     Example: trilabel similar runs/first labels.csv --images photos --out similar
     """
@@ -27,19 +27,19 @@ class Similar:
     run: RunPath
     """The run folder."""
     data: OptionalDataPath = ""
-    """The data set of the images; none: what the run was trained on."""
+    """The data set of the images; none: the data that the run was trained on."""
     split: str = "test"
     """The split whose images are compared with each other."""
     out: Path
-    """Folder for images.csv and images.png, and labels.csv and labels.png where labels were learned to go together."""
+    """Folder for images.csv and images.png, and for labels.csv and labels.png if the model learned related labels."""
     neighbors: int = 5
-    """Similar images of an image, at most."""
+    """Largest number of similar images per image."""
     limit: int = 12
-    """Images in the picture: the first ones. The table has all."""
+    """Number of images in the picture, the first ones. The table lists all."""
     broken: Broken = "stop"
-    """A missing or broken image stops the command, or is left out and counted."""
+    """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
-    """Where to compute: cpu or cuda; auto: cuda where there is a GPU."""
+    """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
     json: bool = False
@@ -72,7 +72,7 @@ class Similar:
         if self.json:
             pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
             return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
-        print(f"{len(ids):,} images, {len(found):,} pairs of similar ones")
+        print(f"{len(ids):,} images, {len(found):,} pairs of similar images")
         return print("\n".join(map(str, files)))
 
     def _score(self, model: "tl.Model", dataset: "Dataset") -> "tuple[Tensor, Tensor, list[int]]":
@@ -83,7 +83,7 @@ class Similar:
 
         rows = dataset.rows_of(self.split)
         if len(rows) > similarity.MOST_IMAGES:
-            log.info(f"the first {similarity.MOST_IMAGES:,} of {len(rows):,} images are compared with each other")
+            log.info(f"only the first {similarity.MOST_IMAGES:,} of {len(rows):,} images are compared with each other")
         features: list[torch.Tensor] = []
         logits, rows = model.score_rows(
             dataset,

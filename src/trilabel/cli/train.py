@@ -23,13 +23,13 @@ _MAY_NAME_FILES = ("vectors", "graph", "side", "runs")  # settings whose paths a
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """Trains a classifier on labels of which many are unknown, and writes a run folder.
+    """Trains a classifier on labels of which many are unknown and writes a run folder.
 
     Example: trilabel train labels.csv --images photos --out runs/first
 
     On photographs: trilabel train labels.csv --recipe fine-tune --weights resnet50.safetensors
 
-    After a stop: trilabel train --resume runs/first
+    Resume a stopped run: trilabel train --resume runs/first
     """
 
     HIDDEN_SETTINGS: ClassVar = frozenset(SETTINGS_OF.values())  # given by --set
@@ -44,18 +44,18 @@ class Train:
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
     head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
     hide: str | None = None
-    """Hide training labels first, to see what it costs: keep-share=0.1, single-positive, … (see `data simulate`)."""
+    """Hide training labels first, to measure the effect: keep-share=0.1, single-positive, … (see `data simulate`)."""
     hide_seed: int | None = None
     """Seed of the hidden labels; none: that of the label setting."""
     resume: Path | None = None
-    """Resume the run in this folder; it knows its data and settings."""
+    """Resume the run in this folder, with its data and settings."""
     overwrite: bool = False
     """Replace the run folder if it exists."""
     json: bool = False
     """Print the result as JSON."""
     reading: Reading = field(default_factory=DataOptions)
     config: Annotated[Config, tyro.conf.OmitArgPrefixes] = field(default_factory=Config)
-    """How to train. The defaults are those of the recipe, or of the run that is resumed."""
+    """How to train. The defaults come from the recipe, or from the resumed run."""
 
     def __call__(self) -> None:
         if bool(self.data) == (self.resume is not None):
@@ -75,7 +75,7 @@ class Train:
         return replace(self.config, weights=absolute_path(self.config.weights), **self._settings())
 
     def _settings(self) -> dict[str, Any]:
-        """The settings of each component: the recipe's, where the component is the recipe's, changed by --set."""
+        """The settings of each component: the recipe's if the component is the recipe's, changed by --set."""
         start, found = resolve(self.recipe), dict[str, dict[str, Any]]()
         for component, field_name in SETTINGS_OF.items():
             same = getattr(self.config, component) == getattr(start, component)

@@ -15,8 +15,8 @@ _TYPES = get_type_hints(Config)
 def with_changes(config: Config, values: Mapping[str, Any], where: str) -> Config:
     """The configuration with fields replaced; "settings.NAME" replaces one setting of the method, and so on.
 
-    Settings belong to their part: a change of the method drops the settings of the old one, likewise for the head.
-    where: starts every error message.
+    Settings belong to their component: changing the method drops the settings of the old one, and so for the head.
+    where: the start of every error message.
     """
     new: dict[str, Any] = {}
     for part, settings in SETTINGS_OF.items():
@@ -29,7 +29,7 @@ def with_changes(config: Config, values: Mapping[str, Any], where: str) -> Confi
         if field_name in SETTINGS_OF.values():
             given = {setting: value} if dot else value
             if not isinstance(given, Mapping):
-                raise TrilabelError(f"{where}: {field_name} is a table of names and values, not {value!r}")
+                raise TrilabelError(f"{where}: {field_name} must be a table of names and values, not {value!r}")
             new[field_name] = {**new.get(field_name, getattr(config, field_name)), **given}
         elif dot:
             raise TrilabelError(f"{where}: {name}: only {', '.join(SETTINGS_OF.values())} take a name after a dot")

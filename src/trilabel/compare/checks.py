@@ -1,4 +1,4 @@
-"""Checks of a comparison before its first run: what would fail after hours is refused at once."""
+"""Checks of a comparison before its first run: problems that would only show after hours are found at once."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _NEVER_SEARCHED = ("seed", "val", "train_split", "select")
 
 
 def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits) -> None:
-    """Refuses splits, boxes, label settings, seeds and searches that do not fit the data or each other."""
+    """Raises an error for splits, boxes, label settings, seeds and searches that do not fit the data or each other."""
     check_spec(spec)
     for labels in {name for row in spec.rows for name in (*spec.labels_of(row), *spec.search_labels_of(row))} - {ALL}:
         simulate.apply(dataset.labels[:1], labels, spec.hide_seed)
@@ -38,10 +38,10 @@ def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits
 
 
 def check_spec(spec: Spec) -> None:
-    """Refuses what is wrong whatever the data: names, seeds and settings of rows and of their searches."""
+    """Raises an error for names, seeds, settings and searches of rows that are wrong for any data."""
     names = [row.name for row in spec.rows]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise TrilabelError(f"two rows are named {min(repeated)!r}; give each a name of its own")
+        raise TrilabelError(f"two rows are named {min(repeated)!r}; give each a unique name")
     for row, _, seed in spec.cells():
         with_changes(row.config, {"seed": seed}, row.name)
     for row in spec.rows:
@@ -52,7 +52,7 @@ def check_spec(spec: Spec) -> None:
 def _check_search(spec: Spec, row: MethodRow) -> None:
     for name in (*spec.search, *(row.grid or {})):
         if name in _NEVER_SEARCHED:
-            raise TrilabelError(f"{row.name}: {name} cannot be searched, nor differ in search runs")
+            raise TrilabelError(f"{row.name}: {name} cannot be searched or changed in search runs")
     trials = spec.trials(row)
     if trials and row.config.val == "none":
         raise TrilabelError(f"{row.name}: a search needs validation images, and val is none")
@@ -61,7 +61,7 @@ def _check_search(spec: Spec, row: MethodRow) -> None:
 
 
 def _check_names(config: Config, row: str) -> None:
-    """Refuses unknown parts and settings; whether they fit the labels is checked when a run starts."""
+    """Raises an error for unknown components and settings; whether they fit the labels is checked when a run starts."""
     try:
         if config.method != "auto":
             if config.method not in METHODS:

@@ -5,7 +5,7 @@ from typing import Any
 
 from trilabel.recipes import RECIPES, resolve
 
-SearchGrid = Mapping[str, tuple[Any, ...]]  # values to try for a field of Config, or for "settings.NAME" and the like
+SearchGrid = Mapping[str, tuple[Any, ...]]  # values to try for a field of Config, or for "settings.NAME" or similar
 
 _RATES: SearchGrid = {"lr": (1e-2, 1e-3, 1e-4, 1e-5)}
 _COLE: SearchGrid = {**_RATES, "batch_size": (8, 16)}
@@ -23,7 +23,7 @@ _THRESHOLD: SearchGrid = {"settings.threshold": (0.5, 0.6, 0.7, 0.8, 0.9)}
 
 
 def published_grid(recipe: str) -> SearchGrid:
-    """What the recipe's paper searched; empty if it searched nothing, or there is no such recipe.
+    """The values that the recipe's paper searched; empty if it searched none, or if there is no such recipe.
 
     >>> published_grid("wang2023-cr")
     {'settings.threshold': (0.5, 0.6, 0.7, 0.8, 0.9)}

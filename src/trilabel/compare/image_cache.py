@@ -21,14 +21,14 @@ class DecodedImageCache:
         self._decoded: dict[tuple[int, str, str], Dataset | TrilabelError] = {}
 
     def for_run(self, config: Config) -> Dataset:
-        """The data set for a run; images that do not fit, or of which some are broken, are left to the run to read."""
+        """The data set for a run; images that do not fit, or of which some are broken, are read by the run itself."""
         if self.dataset.images is not None or config.devices > 1:
             return self.dataset
         key = (config.image_size or _size_for(config.backbone), config.device, config.cache)
         if key not in self._decoded:
             try:
                 self._decoded[key] = _decode(self.dataset, key[0], config)
-            except TrilabelError as error:  # a broken image: later runs need not look for it again
+            except TrilabelError as error:  # a broken image: later runs need not try again
                 self._decoded[key] = error
         found = self._decoded[key]
         if isinstance(found, TrilabelError):

@@ -1,8 +1,8 @@
 """Carrying out a comparison, cell by cell.
 
-A cell is a run folder with a result.json in it once it is finished: a comparison that was stopped resumes where it was,
-inside a cell too. Several processes may work on one comparison (one for each GPU, say): each makes the runs that no
-other is working on.
+A cell is a run folder with a result.json in it once it is finished: a stopped comparison resumes where it was, even
+inside a cell. Several processes may work on one comparison (for example one per GPU): each makes the runs that no other
+is working on.
 """
 
 import math
@@ -28,7 +28,7 @@ from trilabel.locks import try_lock
 from trilabel.log import log
 from trilabel.training.run_folder import RunFolder
 
-POLL_SECONDS = 1.0  # between looks at the runs of other processes
+POLL_SECONDS = 1.0  # between checks of the runs of other processes
 
 Task = Callable[[], bool]  # False: another process is working on it, try again later
 
@@ -52,7 +52,7 @@ class Comparison:
     ) -> None:
         """test: the split that finished cells are scored on. published: data sets whose published figures to show.
 
-        pointing: play the pointing game too. keep: keep the models, not only the numbers. source: how the command line
+        pointing: also play the pointing game. keep: keep the models, not only the numbers. source: how the command line
         reads the data, for the commands that reproduce each cell.
         """
         self.dataset, self.spec, self.out, self.keep = dataset, spec, Path(out), keep
@@ -87,7 +87,7 @@ class Comparison:
 
     @property
     def results(self) -> ComparisonResults:
-        """What tables show of it."""
+        """The results that tables show."""
         return ComparisonResults(self.cells, self.references, self.metrics)
 
     def failures(self) -> list[tuple[str, str, str]]:
@@ -97,7 +97,7 @@ class Comparison:
     def run(self, on_progress: Callable[[], None] = lambda: None) -> list[CellResult]:
         """Makes every run that is not finished yet, the search first; calls `on_progress` after each.
 
-        It writes the results of single runs; `report.comparison.run_and_report` writes the tables too.
+        It writes the results of single runs; `report.comparison.run_and_report` also writes the tables.
         """
         open_comparison(self.out, self.dataset, self.source)
         _complete(
@@ -142,7 +142,9 @@ class Comparison:
             result = asdict(self._train_and_score(folder, row, labels, config, chosen))
             finish(folder, result, self.keep)
         elif self.keep and not RunFolder(folder).best.is_file():
-            log.warning(f"{row.name}, {labels}, seed {config.seed}: its model was deleted when it ran without --keep")
+            log.warning(
+                f"{row.name}, {labels}, seed {config.seed}: its model was deleted, because it ran without --keep"
+            )
         return CellResult(**{**result, "row": row.name, "recipe": row.recipe, "chosen": chosen})
 
     def _train_and_score(
@@ -169,7 +171,7 @@ class Comparison:
 
 
 def _complete(tasks: Sequence[Task]) -> None:
-    """Does the tasks that no other process is working on, then waits for the others or takes over what they left."""
+    """Does the tasks that no other process is working on, then waits for the others or takes over unfinished ones."""
     while tasks:
         tasks = [task for task in tasks if not task()]
         if tasks:

@@ -31,7 +31,7 @@ class Scoring:
     """How finished cells are scored."""
 
     split: str = "test"
-    pointing: bool = False  # play the pointing game too
+    pointing: bool = False  # also play the pointing game
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -52,14 +52,14 @@ class RunExecutor:
         self._images = DecodedImageCache(dataset)
 
     def folder(self, kind: Literal["search", "cells"], row: MethodRow, labels: str, config: Config) -> Path:
-        """A folder for each configuration, so that no result is mistaken for that of another."""
+        """A folder for each configuration, so that results cannot be confused."""
         about = [config.to_json(), labels, self.hide_seed, self.scoring.split, self.scoring.metrics]
         digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
         return self.out / kind / f"{name[:80]}-{config.seed}-{digest}"
 
     def data_for(self, config: Config) -> Dataset:
-        """The data set, its images decoded where that saves time."""
+        """The data set, with decoded images if that saves time."""
         return self._images.for_run(config)
 
     def train(self, folder: Path, labels: str, config: Config) -> Run:

@@ -1,4 +1,4 @@
-"""The search before a comparison: values are chosen by validation only, the test split is never seen."""
+"""The search before a comparison: values are chosen on validation only, never on the test split."""
 
 import time
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Search:
         return locked
 
     def choose(self, row: MethodRow, labels: str) -> Mapping[str, Any]:
-        """The values with the best validation score, the first of equals; without a search, the grid's only values."""
+        """The values with the best validation score, the first of equal ones; without a search, the only ones."""
         order = self.spec.trials(row)
         where = self.spec.search_labels or labels
         trials = [trial for trial in self.trials if (trial.row, trial.labels) == (row.name, where)]
@@ -40,7 +40,7 @@ class Search:
         trials = [self._updated(row, trial) for trial in trials]
         scored = [trial for trial in trials if trial.validation is not None]
         if trials and not scored:
-            raise TrilabelError(f"every run of its search failed; the first: {trials[0].error}")
+            raise TrilabelError(f"every run of the search failed; the first error: {trials[0].error}")
         if scored:
             return max(scored, key=lambda trial: trial.validation or 0.0).tried
         return {name: only for name, (only,) in (row.grid or {}).items()}

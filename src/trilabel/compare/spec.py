@@ -15,7 +15,7 @@ from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
-# What makes a method what it is; the rest of a recipe is how it is trained.
+# The fields that define a method; the rest of a recipe is how it is trained.
 PARTS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
 PUBLISHED = "published"
 
@@ -26,7 +26,7 @@ class MethodRow:
 
     name: str
     config: Config
-    recipe: str = ""  # whose published figures are shown beside it
+    recipe: str = ""  # the recipe whose published figures are shown beside it
     labels: tuple[str, ...] | None = None  # only in these label settings
     seeds: tuple[int, ...] | None = None  # instead of the spec's
     grid: SearchGrid | None = None  # values to search for this row; None: those for all rows
@@ -42,7 +42,7 @@ class Spec:
     seeds: tuple[int, ...] = (0,)
     search: Mapping[str, Any] = field(default_factory=dict)  # settings of search runs only, such as fewer epochs
     search_labels: str | None = None  # search only in this label setting, and choose the same values for all
-    budget: int = 12  # search runs per row and label setting, at most
+    budget: int = 12  # largest number of search runs per row and label setting
 
     def cells(self) -> Iterator[tuple[MethodRow, str, int]]:
         """Every (row, labels, seed) to train and score, without the search."""
@@ -103,12 +103,12 @@ def search_grid(values: Mapping[str, Any] | str, recipe: str, config: Config, wh
     if values == PUBLISHED:
         return dict(published_grid(recipe))
     if not isinstance(values, Mapping):
-        raise TrilabelError(f'{where}: a table of lists, or "{PUBLISHED}"; not {values!r}')
+        raise TrilabelError(f'{where}: must be a table of lists or "{PUBLISHED}", not {values!r}')
     for name, several in values.items():
         if isinstance(several, Mapping):  # TOML reads a dot in a name as a table in a table
             raise TrilabelError(f'{where}: a name with a dot needs quotes: "{name}.{next(iter(several), "NAME")}"')
         if not isinstance(several, Sequence) or isinstance(several, str) or not several:
-            raise TrilabelError(f"{where}: {name} is a list of values to try, not {several!r}")
+            raise TrilabelError(f"{where}: {name} must be a list of values to try, not {several!r}")
         for value in several:
             with_changes(config, {name: value}, where)
     return {name: tuple(several) for name, several in values.items()}

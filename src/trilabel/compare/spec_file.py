@@ -21,7 +21,7 @@ def read_spec(file: str | Path, base: Config) -> Spec:
     """Reads a spec from a TOML file; settings that it does not name are those of `base`.
 
     labels, seeds, hide_seed: as in `Spec`. [train]: settings of every run. [rows.NAME]: recipe (its method),
-    as_published (its training too), labels, seeds, settings of its own, search (a grid instead of the one for all).
+    as_published (also its training), labels, seeds, its own settings, search (a grid instead of the one for all rows).
     [search]: grid (a table of lists, or "published"), budget, labels (search only in this label setting), and settings
     of search runs only.
     """
@@ -32,7 +32,7 @@ def read_spec(file: str | Path, base: Config) -> Spec:
     search, in_search = _entry(content, "search", dict, where, {}), f"{where}, search"
     budget = _entry(search, "budget", int, in_search, Spec.budget)
     if budget < 1:
-        raise TrilabelError(f"{in_search}: budget is 1 or more, not {budget}")
+        raise TrilabelError(f"{in_search}: budget must be 1 or more, not {budget}")
     search_labels = _entry(search, "labels", str, in_search)
     search_settings = {name: value for name, value in search.items() if name not in _SEARCH_ENTRIES}
     with_changes(base, search_settings, in_search)
@@ -83,7 +83,7 @@ def _entry(entries: Mapping[str, Any], key: str, kind: type[Any], where: str, de
     if key not in entries:
         return default
     if type(entries[key]) is not kind:
-        raise TrilabelError(f"{where}: {key} is {_TYPE_NAMES[kind]}, not {entries[key]!r}")
+        raise TrilabelError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, not {entries[key]!r}")
     return entries[key]
 
 
@@ -93,5 +93,5 @@ def _list_entry(entries: Mapping[str, Any], key: str, kind: type[Any], where: st
         return None
     values: Sequence[Any] = entries[key]
     if type(values) is not list or not values or any(type(value) is not kind for value in values):
-        raise TrilabelError(f"{where}: {key} is a list, of {_TYPE_NAMES[kind]} each, not {values!r}")
+        raise TrilabelError(f"{where}: {key} must be a list, each item {_TYPE_NAMES[kind]}, not {values!r}")
     return tuple(values)

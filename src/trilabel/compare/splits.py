@@ -1,4 +1,4 @@
-"""Which rows of a data set its runs learn from and choose the epoch by, worked out once for all of them."""
+"""The training and validation rows of a data set, determined once for all runs."""
 
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -13,7 +13,7 @@ class TrainingSplits:
         self._known: dict[tuple[str, str], TrainingSplit] = {}
 
     def of(self, config: Config) -> TrainingSplit:
-        """The split that such a run uses."""
+        """The split for a run with this configuration."""
         key = (config.train_split, config.val)
         if key not in self._known:
             self._known[key] = split_for_training(self._dataset, config)

@@ -18,14 +18,14 @@ _DATA = "data.json"
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
-    """What `finish` wrote; None for a run that is not finished."""
+    """The result that `finish` wrote; None if the run is not finished."""
     file = folder / _RESULT
     if not file.is_file():
         return None
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, TypeError):
-        raise TrilabelError(f"{file}: damaged; delete it to make the run again") from None
+        raise TrilabelError(f"{file}: damaged; delete it to repeat the run") from None
 
 
 def finish(folder: Path, result: Mapping[str, Any], keep: bool) -> None:
@@ -44,16 +44,16 @@ def open_comparison(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> N
     about["contents"] = _fingerprint(dataset)
     if file.is_file():
         if json.loads(file.read_text(encoding="utf-8")) != json.loads(json.dumps(about)):
-            raise TrilabelError(f"{out}: holds a comparison on other data ({file}); choose another --out")
+            raise TrilabelError(f"{out}: contains a comparison on other data ({file}); choose another --out")
     elif out.is_file():
         raise TrilabelError(f"{out}: this is a file; a comparison needs a folder")
     elif out.is_dir() and any(each.name != _DATA and not each.name.startswith(".") for each in out.iterdir()):
-        raise TrilabelError(f"{out}: this folder holds something else; choose another --out")
+        raise TrilabelError(f"{out}: this folder contains something else; choose another --out")
     write_text(file, json.dumps(about, ensure_ascii=False))
 
 
 def _fingerprint(dataset: Dataset) -> str:
-    """Changes with any label, image id or split, because finished cells would no longer be valid."""
+    """A hash of labels, image ids and splits: if any of them changes, finished cells are no longer valid."""
     csr, digest = dataset.labels.csr, hashlib.sha256(json.dumps(list(dataset.ids)).encode())
     parts = {"indptr": csr.indptr, "indices": csr.indices, "data": csr.data}
     parts |= {f"split {name}": dataset.splits[name] for name in sorted(dataset.splits)}

@@ -38,8 +38,8 @@ def read(
 
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
     images without a file. `splits` maps names to ids (a list, or a text file with one per line), which replace the
-    splits of the data and leave what is not named to "train", or to a number of images (an int) or a share of them (a
-    float between 0 and 1), drawn with `seed` from "train". Without any of it all rows are "train".
+    splits of the data and leave all other images to "train", or to a number of images (an int) or a share of them (a
+    float between 0 and 1), drawn with `seed` from "train". Without any splits all rows are "train".
     """
     path = Path(path)
     if not path.exists():
@@ -62,7 +62,7 @@ def read(
 def write(dataset: Dataset, path: str | Path, format: str | None = None, **options: Any) -> list[str]:
     """Writes a data set; `format` is one that can be written, or None to choose by the suffix of the path.
 
-    An existing file is replaced whole or not at all. Returns notes on what the format cannot hold.
+    An existing file is replaced completely or not at all. Returns notes on what the format cannot store.
     """
     path = Path(path)
     return writer_of(path, format, options)(dataset, path, **options)
@@ -95,8 +95,8 @@ def _with_drawn_splits(dataset: Dataset, path: Path, drawn: Mapping[str, Any], s
             left -= count / whole
             continue
         if not 0 < what < left - _ROUNDING:
-            raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares lie between 0 and 1 in all")
-        # Every share is one of all the images there were, not of those that earlier splits left.
+            raise TrilabelError(f"{path}: share {what:g} for split {name!r}: shares must be positive, below 1 in all")
+        # Every share is a share of all images, not of those that earlier splits left.
         dataset = dataset.with_split_off(name, float(what) / left, of="train", seed=seed)
         left -= float(what)
     return dataset
@@ -116,7 +116,7 @@ def _rows(dataset: Dataset, path: Path, what: str | Path | Sequence[str]) -> NDA
 
 
 def _with_named_splits(dataset: Dataset, path: Path, lists: Mapping[str, Any]) -> Dataset:
-    """With the named splits, seen to have no image in common; what they leave over is "train" unless that was named."""
+    """With the named splits, which must not overlap; the remaining images are "train" unless that split is named."""
     named = {name: _rows(dataset, path, what) for name, what in lists.items()}
     of = np.full(len(dataset), -1)
     for number, (name, rows) in enumerate(named.items()):

@@ -1,7 +1,7 @@
 """Augmentation of batches of images, on the device that the batch is on.
 
 Each function works on the whole batch at once with a random draw per image. The draws come from a CPU generator that
-the caller seeds, so a run gives the same views on every device and after every restart.
+the caller seeds, so a run produces the same views on every device and after every restart.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def mirrored(images: Tensor, draw: torch.Generator) -> Tensor:
 
 
 def cropped(images: Tensor, least_area: float, draw: torch.Generator) -> Tensor:
-    """A random rectangle of each image (area at least the given share, sides 3:4 to 4:3) blown up to full size."""
+    """A random rectangle of each image (area at least the given share, sides 3:4 to 4:3) resized to full size."""
     area = torch.empty(len(images)).uniform_(least_area, 1, generator=draw)
     ratio = torch.empty(len(images)).uniform_(-0.2877, 0.2877, generator=draw).exp()  # log(4/3)
     width = (area * ratio).sqrt().clamp(max=1).maximum(area)  # narrower, and the height would not fit
@@ -93,8 +93,8 @@ def erased(images: Tensor, largest: float, draw: torch.Generator) -> Tensor:
 def randomly_changed(images: Tensor, draw: torch.Generator) -> Tensor:
     """Two random operations of RandAugment on each uint8 image.
 
-    Images that drew the same operation are changed together: a call an operation, not a call an image. Which images
-    those are is known on the CPU, so nothing waits for the device.
+    Images with the same operation are changed together: one call per operation, not one per image. The choice is made
+    on the CPU, so nothing waits for the device.
     """
     for _ in range(_OPERATIONS_PER_IMAGE):
         choice = torch.randint(len(OPERATIONS), (len(images),), generator=draw)

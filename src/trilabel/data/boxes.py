@@ -1,4 +1,4 @@
-"""Where objects are: boxes of images, as arrays."""
+"""Boxes around the objects in images, as arrays."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Boxes(NamedTuple):
-    """Objects drawn around in images, M of them; coordinates are shares of width and height."""
+    """Boxes around objects in images, M of them; coordinates are shares of width and height."""
 
     image: NDArray[np.int64]  # M: row of the data set
     cls: NDArray[np.int64]  # M: column of the labels
@@ -15,7 +15,7 @@ class Boxes(NamedTuple):
 
 
 class BoxesByImage:
-    """Boxes in the order of their images, so that those of a batch are found without a walk over all of them."""
+    """Boxes in the order of their images, so that those of a batch are found without searching all of them."""
 
     def __init__(self, boxes: Boxes) -> None:
         order = np.argsort(boxes.image, kind="stable")

@@ -8,12 +8,12 @@ import torch
 
 Cache = Literal["auto", "none", "memory", "device"]
 
-_SHARE_OF_MEMORY = 0.4  # of what is free, that "auto" gives to decoded images
+_SHARE_OF_MEMORY = 0.4  # of the free memory, which "auto" uses for decoded images
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def choose_cache(cache: Cache, count: int, size: int, device: torch.device) -> Literal["none", "memory", "device"]:
-    """Where `count` images of size×size are kept: as asked, or for "auto" the fastest place that they fit into."""
+    """Where `count` images of size×size are kept: as requested, or for "auto" in the fastest place where they fit."""
     if cache != "auto":
         return "memory" if cache == "device" and device.type == "cpu" else cache
     needed = count * 3 * size * size
@@ -31,7 +31,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def _left_to_container() -> int | None:
-    """Bytes up to the limit of this container (Linux, cgroup v2); None where there is no limit."""
+    """Bytes up to the limit of this container (Linux, cgroup v2); None if there is no limit."""
     try:
         limit, used = ((_CGROUP / name).read_text().strip() for name in ("memory.max", "memory.current"))
         stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Dataset: images, what is known of them, and which of them are for what."""
+"""Dataset: images, their labels and their splits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ class Dataset:
 
     `splits` maps a name ("train", "val", "test", …) to row numbers. `truth` holds the full labels where they are
     known and `labels` had some hidden on purpose: it is for scoring and diagnosis, never for learning.
-    `notes` says what rules the reader applied (for example what an empty cell means).
+    `notes` lists the rules that the reader applied (for example what an empty cell means).
     """
 
     ids: Sequence[str]
@@ -26,7 +26,7 @@ class Dataset:
     labels: Labels
     splits: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     boxes: Boxes | None = None
-    images: torch.Tensor | None = None  # N×3×H×W uint8, where the images are in memory already
+    images: torch.Tensor | None = None  # N×3×H×W uint8, if the images are already in memory
     truth: Labels | None = None
     notes: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ class Dataset:
             raise TrilabelError("a data set needs paths of images or the images themselves")
         for name, index in self.splits.items():
             if len(index) and (index.min() < 0 or index.max() >= len(self.labels)):
-                raise TrilabelError(f"split {name!r} names rows that the data set does not have")
+                raise TrilabelError(f"split {name!r} contains rows that the data set does not have")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -75,11 +75,11 @@ class Dataset:
         if self.images is not None:
             return self.images[torch.from_numpy(rows)], None
         paths = self.paths or ()
-        take = getattr(paths, "take", None)  # millions of paths are picked without making strings of them
+        take = getattr(paths, "take", None)  # selects millions of paths without creating strings
         return None, take(rows) if take else [paths[row] for row in rows.tolist()]
 
     def take(self, rows: NDArray[np.int64]) -> "Dataset":
-        """These images alone, in this order."""
+        """Only these images, in this order."""
         place = np.full(len(self), -1)
         place[rows] = np.arange(len(rows))
         splits = {name: place[of][place[of] >= 0] for name, of in self.splits.items()}
@@ -93,7 +93,7 @@ class Dataset:
         return Dataset(labels.ids, paths, labels, splits, boxes, images, truth, self.notes)
 
     def with_labels(self, labels: Labels) -> "Dataset":
-        """The same images with other labels (for example some of them hidden); what was known becomes the truth."""
+        """The same images with other labels (for example some of them hidden); the previous labels become the truth."""
         return replace(self, labels=labels, truth=self.truth or self.labels)
 
     def with_split_off(self, name: str, share: float, of: str = "train", seed: int = 0) -> "Dataset":
@@ -104,9 +104,9 @@ class Dataset:
         elif 0 < share < 1:
             count = min(max(1, round(share * len(rows))), len(rows) - 1)
         else:
-            raise TrilabelError(f"a share of images to set apart lies between 0 and 1, not {share}")
+            raise TrilabelError(f"a share of images to hold out must be between 0 and 1, not {share}")
         shuffled = np.random.default_rng(seed).permutation(rows)
         if count < 1:
-            raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to set a share apart")
+            raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to hold out a share")
         parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}
         return replace(self, splits={**self.splits, **parts})

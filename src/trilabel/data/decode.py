@@ -1,4 +1,4 @@
-"""One image file: decoding it to a tensor, and telling without decoding whether it is whole.
+"""One image file: decoding it to a tensor, and checking without decoding whether it is complete.
 
 Resizing squashes to a square, as the papers do.
 """
@@ -17,9 +17,9 @@ from torch.nn import functional as F
 from trilabel.errors import TrilabelError
 from trilabel.log import track
 
-ImageError = tuple[int, str]  # position, and what is wrong with the image there
+ImageError = tuple[int, str]  # position of the image, and what is wrong with it
 MISSING = "no such image"
-_TURNS = {  # what makes an image upright, by the orientation that the camera recorded
+_TURNS = {  # the operation that makes an image upright, by the orientation that the camera recorded
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -31,7 +31,7 @@ _TURNS = {  # what makes an image upright, by the orientation that the camera re
 
 
 def decode(path: str | Path, size: int) -> Tensor:
-    """The image file as a 3×size×size uint8 tensor, upright and RGB; a TrilabelError names a file that is no image."""
+    """The image file as a 3×size×size uint8 tensor, upright and RGB; raises a TrilabelError if it is not an image."""
     try:
         with Image.open(path) as file:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
@@ -40,11 +40,11 @@ def decode(path: str | Path, size: int) -> Tensor:
             if image.mode.startswith(("I", "F")):  # 16-bit and float grays: PIL would clip them to white
                 image = _to_8_bit(image)
             if image.mode == "P" and "transparency" in image.info:
-                image = image.convert("RGBA")  # the same colors in the end, but PIL warns on the direct way
+                image = image.convert("RGBA")  # same colors in the end, but PIL warns about a direct conversion
             small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
     except FileNotFoundError:
         raise TrilabelError(f"{path}: {MISSING}") from None
-    except Exception as error:  # PIL raises a dozen kinds when bytes are damaged
+    except Exception as error:  # PIL raises a dozen kinds of errors for damaged bytes
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrilabelError(f"{path}: broken image ({reason})") from None
     return torch.from_numpy(np.array(small)).permute(2, 0, 1)
@@ -65,7 +65,7 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
 
 
 def check_image(path: str) -> str | None:
-    """What is wrong with an image file, as far as its first and last bytes tell; None where it seems whole.
+    """What is wrong with an image file, judged by its first and last bytes; None if it seems complete.
 
     Only a file without a proper end is decoded: cameras append all sorts of data to an image.
     """
@@ -95,7 +95,7 @@ def check_image(path: str) -> str | None:
 
 
 def validate_images(paths: Sequence[str], shown: bool = True) -> list[ImageError]:
-    """Missing, empty and cut-off files among `paths`, found without decoding any."""
+    """Missing, empty and truncated files among `paths`, found without decoding any."""
     with ThreadPoolExecutor(16) as pool:
         parts = (paths[start : start + 10_000] for start in range(0, len(paths), 10_000))  # map would queue them all
         messages = (message for part in parts for message in pool.map(check_image, part))

@@ -1,4 +1,4 @@
-"""Images that are there twice: the same bytes under two names."""
+"""Duplicate images: the same bytes under two names."""
 
 import hashlib
 import os
@@ -17,9 +17,9 @@ _BLOCK = 1 << 20
 
 
 def content_codes(paths: Sequence[str]) -> NDArray[np.int64]:
-    """A number for each file: equal for files of equal content, different for others; −1 for files that are not there.
+    """A number for each file: equal for files of equal content, different for others; −1 for missing files.
 
-    Only files of one size are read: most images have a size of their own.
+    Only files that share their size with another are read: most images have a unique size.
     """
     sizes = np.array([_size(path) for path in track(paths, "sizes of files", len(paths))], np.int64)
     _, group, count = np.unique(sizes, return_inverse=True, return_counts=True)
@@ -65,7 +65,7 @@ def _size(path: str) -> int:
 
 
 def _digest(path: str) -> bytes:
-    """A hash of the content; empty where it cannot be read."""
+    """A hash of the content; empty if it cannot be read."""
     found = hashlib.blake2b(digest_size=16)
     try:
         with open(path, "rb") as file:  # noqa: PTH123

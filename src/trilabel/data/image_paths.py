@@ -14,14 +14,14 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
-UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of an uploaded file
+UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # the prefix that Label Studio adds to the name of an uploaded file
 _SAMPLE = 50
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
 
 
 class RootedPaths(Sequence[str]):
-    """Paths below one folder, joined to it only when asked for; an absolute path stays what it is."""
+    """Paths below one folder, joined to it only on access; an absolute path stays unchanged."""
 
     __slots__ = ("names", "root")
 
@@ -64,9 +64,9 @@ def _join(root: str, name: str) -> str:
 
 
 def root_of(images: str | Path | None, usual: Sequence[Path], names: Sequence[str] = ()) -> Path:
-    """The folder of the images: the one that was given, or else the one of the usual ones that has most of `names`.
+    """The folder of the images: the given one, or else the usual folder that contains most of `names`.
 
-    Where none has any, the images are elsewhere or not at all, and the first of the usual folders that exists will do.
+    If none contains any, the images are elsewhere or missing, and the first usual folder that exists is returned.
     """
     if images is not None:
         _check_folder(images)
@@ -78,13 +78,13 @@ def root_of(images: str | Path | None, usual: Sequence[Path], names: Sequence[st
 
 
 def found_in(folder: Path, names: Sequence[str]) -> int:
-    """How many of some of these images are in a folder: of a partial download the first may be missing."""
+    """How many images of a sample are in a folder: in a partial download the first ones may be missing."""
     sample = names[:: max(1, len(names) // _SAMPLE)]
     return sum(os.path.isfile(_join(str(folder), name)) for name in sample)  # noqa: PTH113 (never raises)
 
 
 def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:
-    """Paths relative to a folder; absolute ones where that cannot be, as on another drive of Windows."""
+    """Paths relative to a folder; absolute paths if that is impossible, as on another drive of Windows."""
 
     @lru_cache(maxsize=1024)
     def from_here(parent: str) -> str:
@@ -99,17 +99,17 @@ def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:
 
 
 def split_name(text: str) -> str:
-    """The usual name of a split: "Validation" and "valid" are "val"; names that are not usual stay as they are."""
+    """The usual name of a split: "Validation" and "valid" are "val"; other names stay as they are."""
     return SPLIT_NAMES.get(text.strip().lower(), text.strip())
 
 
 def is_image(name: str) -> bool:
-    """Whether a file name ends like an image's."""
+    """Whether a file name has the extension of an image."""
     return name.lower().endswith(IMAGE_EXTENSIONS)
 
 
 def find_images(path: str | Path) -> list[str]:
-    """The paths of all images below a folder, sorted, hidden ones left out; a file stands for itself."""
+    """The paths of all images below a folder, sorted, hidden ones left out; for a file, the file itself."""
     if Path(path).is_file():
         return [str(path)]
     if not Path(path).is_dir():
@@ -127,7 +127,7 @@ def walk(root: str | Path) -> Iterator[str]:
 
 
 def files_below(root: str | Path) -> Iterator[str]:
-    """The same for all files that are not hidden; none where there is no such folder."""
+    """The same for all files that are not hidden; none if there is no such folder."""
     for folder, folders, files in os.walk(root, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
         inside = os.path.relpath(folder, root).replace(os.sep, "/")
@@ -138,8 +138,8 @@ def files_below(root: str | Path) -> Iterator[str]:
 def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
     """Where these images are below `root`, and how many were not found.
 
-    A name that ends like an image file is a path. Any other ("000123", "birds/7") is searched for among the
-    image files below `root`, by path or by file name without extension; what is not found stays as it is.
+    A name with the extension of an image is a path. Any other ("000123", "birds/7") is searched for among the
+    image files below `root`, by path or by file name without extension; names that are not found stay unchanged.
     """
     _check_folder(root)
     bare = np.flatnonzero(~_end_like_images(names))
@@ -167,7 +167,7 @@ def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:
 
 
 def existing(paths: Sequence[str]) -> NDArray[np.bool_]:
-    """Which of these files are there; each folder is listed once, as asking for a million files one by one is slow."""
+    """Which of these files exist; each folder is listed once, because checking a million files one by one is slow."""
     inside: dict[str, set[str]] = {}
     found = np.zeros(len(paths), bool)
     for row, path in enumerate(paths):

@@ -1,4 +1,4 @@
-"""Many images: from files to uint8 batches on the device, decoded at each pass or once and kept.
+"""Many images: from files to uint8 batches on the device, decoded in each pass or once and cached.
 
 Augmentation is not done here but on the batch, on its device (`augment.py`), so all caches give the same batches.
 """
@@ -36,7 +36,7 @@ class ImageBatch(NamedTuple):
     """Images of an ImageSource, by position."""
 
     images: Tensor  # B×3×S×S uint8 on the device
-    positions: NDArray[np.int64]  # B: which images of the source these are
+    positions: NDArray[np.int64]  # B: positions of these images in the source
     failed: list[ImageError]  # images that had to be left out
 
 
@@ -84,7 +84,7 @@ def open_images(
     broken: Literal["stop", "skip"] = "stop",
     shown: bool = True,
 ) -> tuple[ImageSource, list[ImageError]]:
-    """A source over images in memory (N×3×H×W uint8) or in files, and which of them it had to leave out.
+    """A source over images in memory (N×3×H×W uint8) or in files, and the images that were left out.
 
     Files are checked before anything starts; with a cache they are also decoded. A missing or broken one raises
     (`broken` = "stop") or is left out of the source and listed with its position ("skip").
@@ -97,7 +97,7 @@ def open_images(
     errors = validate_images(paths, shown)
     if len(paths) > 1 and sum(MISSING in message for _, message in errors) == len(paths):
         raise TrilabelError(
-            f"{errors[0][1]}, and no other of {len(paths)} images either; is --images the right folder?"
+            f"{errors[0][1]}, and none of the {len(paths)} images can be read; is --images the right folder?"
         )
     if broken == "stop":
         _raise_first(errors)
@@ -155,7 +155,7 @@ def to_device(images: Tensor, device: torch.device) -> Tensor:
 
 
 class _ImageFiles(torch.utils.data.Dataset[tuple[int, Tensor | str]]):
-    """Position -> (position, decoded image or what is wrong with it)."""
+    """Position -> (position, decoded image or the error)."""
 
     def __init__(self, paths: Sequence[str], size: int) -> None:
         self.paths = paths

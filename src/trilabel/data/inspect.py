@@ -1,4 +1,4 @@
-"""A summary of a data set: what is known of it, in numbers, and advice."""
+"""A summary of a data set: counts of its labels, and warnings."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import existing
 from trilabel.labels import Labels
-from trilabel.labels.expected_positives import labelled_positives
+from trilabel.labels.expected_positives import labeled_positives
 
 _MOST_PAIRS = 10
 _FEW_POSITIVES = 10
@@ -63,7 +63,7 @@ def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def _expected_positives(labels: Labels) -> dict[str, Any] | None:
-    found = labelled_positives(labels)
+    found = labeled_positives(labels)
     if found is None:
         return None
     return {"value": found.value, "low": found.low, "high": found.high, "images": found.images}
@@ -91,7 +91,7 @@ def similar_names(classes: Iterable[str]) -> list[list[str]]:
 
 
 def advice(labels: Labels) -> list[str]:
-    """What will go wrong with these labels, and what to do about it."""
+    """Problems that these labels will cause, and what to do about them."""
     present, absent = labels.counts_per_class()
     silent = int((np.diff(labels.csr.indptr) == 0).sum())
     found = []
@@ -99,11 +99,11 @@ def advice(labels: Labels) -> list[str]:
         return ["no label is known: nothing can be learned; label at least some images"]
     if not absent.any():
         found.append(
-            "no label is known to be absent: methods that use known labels alone would call everything present; "
-            "use one made for positives only, such as assume-negative"
+            "no label is known to be absent: methods that use only known labels would predict every class everywhere; "
+            "use a method for positives only, such as assume-negative"
         )
     elif without := int(((absent == 0) & (present > 0)).sum()):
-        found.append(f"{without} classes have no known negatives: known-only will call them present everywhere")
+        found.append(f"{without} classes have no known negatives: known-only will predict them present everywhere")
     if not present.any():
         found.append("no label is known to be present: there is nothing to learn")
     elif without := int((present == 0).sum()):
@@ -111,7 +111,9 @@ def advice(labels: Labels) -> list[str]:
             f"{without} classes have no known positives: they cannot be learned or scored; label some, or drop them"
         )
     for names in similar_names(labels.classes)[:_MOST_ALIKE]:
-        found.append(f"{' and '.join(map(repr, names))} are different classes; if they are not, give them one name")
+        found.append(
+            f"{' and '.join(map(repr, names))} are different classes; if they should not be, give them one name"
+        )
     if few := int(((present > 0) & (present < _FEW_POSITIVES)).sum()):
         found.append(f"{few} classes have fewer than {_FEW_POSITIVES} known positives: expect poor scores for them")
     if silent:

@@ -10,20 +10,20 @@ from trilabel.settings import read_as
 
 
 def check_choice(path: Path, name: str, value: str, allowed: Sequence[str]) -> None:
-    """Refuses an option that is none of those allowed."""
+    """Raises an error if an option is not one of those allowed."""
     if value not in allowed:
         raise TrilabelError(f"{path}: {name}={value!r}: use one of {', '.join(map(repr, allowed))}")
 
 
 def options_from_text(path: Path, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a reader or writer that were given as text, converted to the types they have."""
+    """Options of a reader or writer that were given as text, converted to their declared types."""
     check_options(path, function, texts)
     accepted = options_of(function)
     return {name: read_as(accepted[name].annotation, text, f"{path}: option {name!r}") for name, text in texts.items()}
 
 
 def check_options(path: Path, function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Refuses options that the reader or writer does not have."""
+    """Raises an error for options that the reader or writer does not have."""
     accepted = options_of(function)
     for name in options:
         if name not in accepted:
@@ -31,6 +31,6 @@ def check_options(path: Path, function: Callable[..., Any], options: Iterable[st
 
 
 def options_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """The options of a reader or writer: its parameters other than what to read or write."""
+    """The options of a reader or writer: its parameters other than the data and the path."""
     parameters = signature(function).parameters
     return {name: kind for name, kind in parameters.items() if name not in ("path", "images", "dataset", "data")}

@@ -1,4 +1,4 @@
-"""Table files (.csv, .tsv, .txt, packed with gzip or not): their rows as text, with the line each starts in."""
+"""Table files (.csv, .tsv, .txt, compressed with gzip or not): their rows as text, with the line each starts at."""
 
 import csv
 import gzip
@@ -13,16 +13,16 @@ from trilabel.errors import TrilabelError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _START = 1 << 16
-UNREADABLE = (csv.Error, EOFError, OSError, zlib.error)  # what a damaged table raises
+UNREADABLE = (csv.Error, EOFError, OSError, zlib.error)  # the errors of a damaged table
 
 
 def table_suffix(path: Path) -> str:
-    """The part of the name that tells the kind of table: ".csv" of a.csv and of a.csv.gz."""
+    """The part of the name that determines the kind of table: ".csv" of a.csv and of a.csv.gz."""
     return Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def open_table(path: Path, mode: str = "rb") -> IO[Any]:
-    """Opens a table, packed or not, to read bytes ("rb") or to write text ("wt")."""
+    """Opens a table, compressed or not, to read bytes ("rb") or to write text ("wt")."""
     text: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if mode == "wt" else {}
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     file: IO[Any] = opener(path, mode, **text)
@@ -60,7 +60,7 @@ def rows_of(file: IO[bytes], path: Path, delimiter: str) -> Generator[tuple[int,
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
-    """The first 64 KB of an open table, unpacked; empty where it is damaged, which reading its rows will report."""
+    """The first 64 KB of an open table, uncompressed; empty if it is damaged, which reading its rows will report."""
     try:
         return file.read(_START)
     except UNREADABLE:
@@ -68,7 +68,7 @@ def first_bytes(file: IO[bytes]) -> bytes:
 
 
 def usual_delimiter(path: Path, start: bytes) -> str:
-    """What separates the cells: what the ending of the name says, unless the first line has only others."""
+    """The separator of the cells: that of the file extension, unless the first line contains only other separators."""
     usual = DELIMITERS.get(table_suffix(path), ",")
     text = start.decode("utf-8-sig", errors="replace").lstrip()
     first = re.sub('"[^"]*"', "", text).partition("\n")[0]

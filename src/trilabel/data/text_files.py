@@ -35,7 +35,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def peeking_once() -> Iterator[None]:
-    """Inside, `peek` does not open the same file again: every format looks at its start to tell what it is."""
+    """Inside this context, `peek` does not open the same file again, although every format reads its start."""
     token = _last_peek.set({})
     try:
         yield
@@ -44,7 +44,7 @@ def peeking_once() -> Iterator[None]:
 
 
 def peek(file: Path) -> bytes:
-    """The first 256 KB of a file; empty where it cannot be read."""
+    """The first 256 KB of a file; empty if it cannot be read."""
     last = _last_peek.get()
     if last is not None and file in last:
         return last[file]
@@ -54,6 +54,6 @@ def peek(file: Path) -> bytes:
     except (OSError, ValueError):  # ValueError: a name with a zero byte
         start = b""
     if last is not None:
-        last.clear()  # a folder may hold thousands of files: one start is enough
+        last.clear()  # a folder may contain thousands of files: keep only one start
         last[file] = start
     return start

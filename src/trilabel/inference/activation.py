@@ -1,4 +1,4 @@
-"""Where a model sees classes in an image, and the image to lay that over."""
+"""Class activation maps of images, and the images to overlay them on."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Images as arrays of any common layout -> uint8 tensors; what is no image is refused with its number."""
+"""Images as arrays of any common layout -> uint8 tensors; errors name the number of the image."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ def _to_uint8(images: Any, first: int) -> Tensor:
         batch = batch.permute(0, 3, 1, 2)
     if batch.ndim != 4 or batch.shape[1] != 3:
         raise TrilabelError(
-            f"image array {first}: images are N×H×W×3 or N×3×H×W, or a list of H×W×3; this is {tuple(batch.shape)}"
+            f"image array {first}: images must be N×H×W×3 or N×3×H×W, or a list of H×W×3, not {tuple(batch.shape)}"
         )
     if not batch.shape[2] or not batch.shape[3]:
         raise TrilabelError(f"image array {first}: no pixels in {tuple(batch.shape)}")
@@ -49,10 +49,12 @@ def _to_uint8(images: Any, first: int) -> Tensor:
         bad = ~torch.isfinite(batch).flatten(1).all(1) | (batch.flatten(1).amin(1) < 0) | (batch.flatten(1).amax(1) > 1)
         if bad.any():
             number = first + int(bad.nonzero()[0])
-            raise TrilabelError(f"image array {number}: float images are finite and in [0, 1]; pass uint8 for 0…255")
+            raise TrilabelError(
+                f"image array {number}: float images must be finite and in [0, 1]; pass uint8 for 0…255"
+            )
         batch = (batch * 255).round().to(torch.uint8)
     if batch.dtype != torch.uint8:
-        raise TrilabelError(f"image array {first}: images are uint8 or float in [0, 1], not {batch.dtype}")
+        raise TrilabelError(f"image array {first}: images must be uint8 or float in [0, 1], not {batch.dtype}")
     return batch
 
 
@@ -63,5 +65,5 @@ def _to_array(image: Any, number: int) -> NDArray[Any]:
     except (TypeError, ValueError) as error:
         raise TrilabelError(f"image array {number}: not an array ({error})") from error
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
-        raise TrilabelError(f"image array {number}: images are uint8 or float in [0, 1], not {array.dtype}")
+        raise TrilabelError(f"image array {number}: images must be uint8 or float in [0, 1], not {array.dtype}")
     return array

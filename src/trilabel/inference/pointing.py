@@ -17,7 +17,7 @@ class PointingGame:
     def __init__(
         self, boxes: Boxes, labels: Labels, label_columns: NDArray[np.int64], model_columns: NDArray[np.int64]
     ) -> None:
-        """The game is played with these columns of the labels; model_columns[i] is the model's for label_columns[i]."""
+        """The game uses these columns of the labels; model_columns[i] is the model's column for label_columns[i]."""
         position = np.full(labels.shape[1], -1)
         position[label_columns] = np.arange(len(label_columns))
         used = position[boxes.cls] >= 0

@@ -48,7 +48,7 @@ class Model:
     def __init__(
         self, classifier: Classifier, classes: Sequence[str], device: torch.device, config: Config | None = None
     ) -> None:
-        """config: the run's, whose precision and memory layout a GPU uses; without one all is computed in float32."""
+        """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32."""
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -134,7 +134,7 @@ class Model:
         game = None
         if pointing:
             if dataset.boxes is None or not np.isin(dataset.boxes.image, rows).any():
-                raise TrilabelError(f"split {split!r} has no boxes: the pointing game needs to know where objects are")
+                raise TrilabelError(f"split {split!r} has no boxes: the pointing game needs them")
             game = PointingGame(dataset.boxes, dataset.labels, label_columns, model_columns)
         on_batch = None if game is None else game.add
         logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, pointing, on_batch)
@@ -172,7 +172,7 @@ class Model:
         missing = [name for name, column in zip(classes, columns, strict=True) if column < 0]
         if missing and not common_classes:
             raise TrilabelError(
-                f"the data has {len(missing)} classes that the model does not know, e.g. {missing[0]!r}; "
+                f"the data has {len(missing)} classes that the model does not have, e.g. {missing[0]!r}; "
                 "train with them, or score the common ones only with --common-classes"
             )
         if len(missing) == len(columns):
@@ -211,7 +211,7 @@ class Model:
 
 
 class _Options(NamedTuple):
-    """What every method of a model lets its caller choose."""
+    """Options that all methods of a model share."""
 
     batch_size: int
     workers: int | None
@@ -219,7 +219,7 @@ class _Options(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """The given images, as far as they could be opened, and what scores them."""
+    """The given images that could be opened, and the scorer for them."""
 
     source: ImageSource
     positions: NDArray[np.int64]  # of the source's images among those given

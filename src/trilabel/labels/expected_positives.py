@@ -9,14 +9,14 @@ from scipy import stats
 
 from trilabel.labels.matrix import Labels
 
-_FEWEST_FOR_INTERVAL = 5  # of fewer images, resampling says little about the error of the mean
+_FEWEST_FOR_INTERVAL = 5  # with fewer images, resampling gives no useful error of the mean
 _RESAMPLES = 4_000
-_HIDDEN_PER_KNOWN = 1.5  # a guess: how many positives there are for each known one
+_HIDDEN_PER_KNOWN = 1.5  # a guess: the number of positives for each known one
 
 
 @dataclass(frozen=True)
 class ExpectedPositives:
-    """Positives per image, and how well that is known."""
+    """Positives per image, and how reliable that number is."""
 
     value: float
     source: Literal["given", "labelled", "guess"]
@@ -31,11 +31,11 @@ class ExpectedPositives:
         if self.source == "guess":
             return (
                 f"positives per image: {self.value:.2f} is A GUESS, as no fair sample of images is fully labelled; "
-                "replace it by --set expected_positives=K, or label a few images fully"
+                "replace it with --set expected_positives=K, or label a few images fully"
             )
         images = f"{self.images:,} fully labelled image{'s' if self.images > 1 else ''}"
         if self.low is None:
-            return f"positives per image: {self.value:.2f} (from {images}: too few to say how far off it may be)"
+            return f"positives per image: {self.value:.2f} (from {images}: too few to estimate the error)"
         return f"positives per image: {self.value:.2f} (90 % interval {self.low:.2f}–{self.high:.2f}, from {images})"
 
 
@@ -49,12 +49,12 @@ def expected_positives(labels: Labels, sample: Labels | None = None, given: floa
     """
     if given is not None:
         return ExpectedPositives(given, "given")
-    found = labelled_positives(labels, sample)
+    found = labeled_positives(labels, sample)
     return found if found is not None and _can_be(found, labels) else _guess(labels)
 
 
-def labelled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
-    """Mean positives over images with every class known, and its 90 % interval; None where there is no such image.
+def labeled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
+    """Mean positives over images with every class known, and its 90 % interval; None if there is no such image.
 
     Those of `sample` are preferred: among training images, the fully labelled ones are often a biased selection.
     """
@@ -68,14 +68,14 @@ def labelled_positives(labels: Labels, sample: Labels | None = None) -> Expected
 
 def _positives_of_full_images(labels: Labels) -> NDArray[np.int64]:
     present, absent = labels.counts_per_image()
-    if not absent.any():  # only positives are ever known here: an image with every class is no sample of the others
+    if not absent.any():  # only positives are known: an image with every class present is not a sample of the others
         return present[:0]
     full: NDArray[np.int64] = present[present + absent == labels.shape[1]]
     return full
 
 
 def _can_be(found: ExpectedPositives, labels: Labels) -> bool:
-    """Whether fully labelled images have as many positives as are known of all images: a random sample of them has."""
+    """Whether fully labelled images have as many known positives as all images, as a random sample would."""
     present, absent = labels.counts_per_image()
     known = present[present + absent > 0]
     most = found.value if found.high is None else found.high
@@ -85,11 +85,11 @@ def _can_be(found: ExpectedPositives, labels: Labels) -> bool:
 def _interval(counts: NDArray[np.int64], classes: int) -> tuple[float, float]:
     """5th and 95th percentile of the mean of as many images, resampled from these with replacement (bootstrap).
 
-    Few images vary less than all do, so the percentiles of few lie too close; they are moved apart as Student's
-    distribution is wider than the normal one.
+    A small sample varies less than its population, so its percentiles are too close; they are moved apart by as much
+    as Student's distribution is wider than the normal one.
     """
     values, times = np.unique(counts, return_counts=True)
-    # The mean only needs how often each value is drawn, so the cost does not grow with the images.
+    # The mean only needs how often each value is drawn, so the cost does not grow with the number of images.
     resampled = np.random.default_rng(0).multinomial(len(counts), times / len(counts), size=_RESAMPLES)
     count = len(counts)
     wider = stats.t.ppf(0.95, count - 1) / stats.norm.ppf(0.95) * np.sqrt(count / (count - 1))

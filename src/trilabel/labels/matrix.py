@@ -70,17 +70,17 @@ class Labels:
         """From one known label (+1 or −1) per entry, in any order; the same label may be given more than once.
 
         rows, columns and values hold one number per entry. Where the entries of a label disagree, `conflict` decides:
-        an error that names it, unknown, or what most say (unknown where as many say present as absent).
+        an error that names the label, unknown, or the majority (unknown if there is none).
         """
         return cls(*sources.from_entries(rows, columns, values, classes, ids, conflict))
 
     @classmethod
     def load(cls, path: str | Path) -> "Labels":
-        """Reads what `save` wrote; nothing is unpickled."""
+        """Reads a file that `save` wrote; nothing is unpickled."""
         return cls(*storage.load(path))
 
     def save(self, path: str | Path) -> None:
-        """Writes an .npz file that holds plain arrays only; an existing file is replaced whole or not at all."""
+        """Writes an .npz file that holds plain arrays only; an existing file is replaced completely or not at all."""
         storage.save(self._parts, path)
 
     @property
@@ -99,7 +99,7 @@ class Labels:
 
     @property
     def known_share(self) -> float:
-        """Known labels as a share of all images × classes; 0 where there are none."""
+        """Known labels as a share of all images × classes; 0 if the matrix is empty."""
         images, classes = self.shape
         return self.known / (images * classes) if images and classes else 0.0
 
@@ -193,16 +193,16 @@ class Labels:
         return _positions(wanted, self.shape[1])
 
     def merge(self, other: "Labels", conflict: Literal["error", "unknown", "first", "second"] = "error") -> "Labels":
-        """Both sets in one: all images and all classes of either; what neither knows is unknown.
+        """The union of both sets: all images and all classes of either; labels known in neither are unknown.
 
-        Where one says present and the other absent, `conflict` decides: an error that names image and class, unknown,
-        or what the first (self) or the second (other) set says.
+        Where a label is present in one and absent in the other, `conflict` decides: an error that names image and
+        class, unknown, or the label of the first (self) or the second (other) set.
         """
         return Labels(*union(self._parts, other._parts, conflict))
 
 
 def _positions(index: Any, count: int) -> NDArray[np.int64]:
-    """Any NumPy index along one axis as positions, always one-dimensional and none of them twice."""
+    """Any NumPy index along one axis as a one-dimensional array of unique positions."""
     # A tuple would index several axes, and an empty one would choose everything.
     index = list(index) if isinstance(index, Sequence) else index
     positions = np.atleast_1d(np.arange(count)[index])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trilabel.errors import TrilabelError
 
-_ROWS_AT_ONCE = 1 << 14  # small enough for what a step works on to stay in the processor's cache
+_ROWS_AT_ONCE = 1 << 14  # small enough for the working set of a step to stay in the processor's cache
 _SPREAD = np.array([0x9E3779B97F4A7C15], np.uint64)  # an array, because those wrap around silently
 
 
@@ -33,7 +33,7 @@ class Names(Sequence[str]):
         self.offsets: NDArray[np.int64] = np.zeros(len(names) + 1, np.int64)
         sizes = map(len, names) if text.isascii() else (len(name.encode()) for name in names)
         np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=self.offsets[1:])
-        self._distinct = False  # True: known to have no name twice, so that they need not be checked again
+        self._distinct = False  # True: the names are known to be unique and need not be checked again
 
     @classmethod
     def from_buffer(cls, buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> "Names":
@@ -44,7 +44,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def from_stored(cls, buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> "Names":
-        """The same for arrays out of a file, which may be damaged: raises an error where they hold no names."""
+        """The same for arrays from a file, which may be damaged: raises an error if they do not encode names."""
         plain = buffer.ndim == offsets.ndim == 1 and buffer.dtype == np.uint8 and offsets.dtype == np.int64
         fits = plain and len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(buffer)
         if not fits or (offsets[1:] < offsets[:-1]).any():
@@ -67,7 +67,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def numbered(cls, count: int, prefix: str = "") -> "Names":
-        """prefix0, prefix1, …: the names of what has none."""
+        """Default names: prefix0, prefix1, …"""
         return cls(f"{prefix}{i}" for i in range(count))
 
     @classmethod
@@ -156,7 +156,7 @@ class Names(Sequence[str]):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         first = _first_of_equals(self.hashes())
         again = np.flatnonzero(first != np.arange(len(self)))
-        if self.take(again) != self.take(first[again]):  # two names of one hash: never observed, but possible
+        if self.take(again) != self.take(first[again]):  # two names with the same hash: never observed, but possible
             return self._factorize_slowly()
         is_first = np.ones(len(self), bool)
         is_first[again] = False
@@ -177,13 +177,13 @@ class Names(Sequence[str]):
         return codes, names
 
     def positions(self, names: "Names") -> NDArray[np.int64]:
-        """The position of each of `names` in this sequence, which must have no name twice; −1 where it has none."""
+        """The position of each of `names` in this sequence, whose names must be unique; −1 for unknown names."""
         codes, _ = Names.join([self, names]).factorize()
         found = codes[len(self) :]
         return np.where(found < len(self), found, -1)
 
     def require_unique(self, what: str) -> None:
-        """Raises an error naming the first name that is listed twice; `what` says what is named, such as "image"."""
+        """Raises an error naming the first name that is listed twice; `what` is the kind of name, such as "image"."""
         if self._distinct:
             return
         codes, first = self.factorize()
@@ -198,8 +198,8 @@ class Names(Sequence[str]):
 def _first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
     """For every position the first position with the same hash.
 
-    A hash table filled in rounds: each round puts what is left into slots, where the earliest of a slot stays. What
-    equals it is settled; the few others meet in other slots in the next round. No sorting, so the cost is linear.
+    A hash table filled in rounds: each round puts the remaining positions into slots, where the earliest of a slot
+    stays. Positions equal to it are done; the few others get other slots in the next round. The cost is linear.
     """
     bits = max(1, len(hashes).bit_length())
     first = np.arange(len(hashes), dtype=np.int32)
@@ -207,7 +207,7 @@ def _first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
     left, own, spread = first.copy(), hashes, _SPREAD
     while len(left):
         slots = ((own * spread) >> np.uint64(64 - bits)).astype(np.int32)
-        table[slots[::-1]] = left[::-1]  # of several writes to one slot the last one stays
+        table[slots[::-1]] = left[::-1]  # the last of several writes to one slot stays
         winners = table[slots]
         settled = hashes[winners] == own
         first[left[settled]] = winners[settled]
@@ -216,13 +216,13 @@ def _first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
 
 
 def _error_of(names: list[str]) -> str:
-    """The message about the first of these that is no proper string."""
+    """The error message for the first name that is not a valid string."""
     for position, name in enumerate(names):
         if not isinstance(name, str):
-            return f"a name is a string; position {position} holds {name!r} ({type(name).__name__})"
+            return f"a name is a string; position {position} contains {name!r} ({type(name).__name__})"
         if any("\ud800" <= letter <= "\udfff" for letter in name):
             break
-    return f"the name {name!r} at position {position} holds bytes that are no text; rename it"
+    return f"the name {name!r} at position {position} contains bytes that are not text; rename it"
 
 
 def _is_text(buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> bool:

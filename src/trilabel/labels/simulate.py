@@ -1,8 +1,8 @@
-"""Hiding and falsifying labels on purpose: the label settings that the papers train under, made from fuller labels.
+"""Hiding and flipping labels on purpose: the label settings that the papers train under, made from fuller labels.
 
 Each function takes `Labels` and returns new ones with the same images and classes; equal seeds give equal labels. All
-of them act on known labels only: unknown stays unknown, and a share is a share of what is known already. Where a share
-of a count is not a whole number, the nearest one is used (halves up).
+of them act on known labels only: unknown stays unknown, and a share is a share of the known labels. Where a share of a
+count is not a whole number, the nearest one is used (halves up).
 """
 
 from collections.abc import Callable, Mapping
@@ -84,7 +84,7 @@ def per_class(labels: Labels, share: float, seed: int = 0) -> Labels:
 
 
 def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negatives: int = 0) -> Labels:
-    """Keeps so many present and absent labels of each image, drawn at random, or all of an image that has fewer.
+    """Keeps this many present and absent labels of each image, drawn at random, or all if an image has fewer.
 
     Given full labels, equals the sampler that Cole et al. (2021) released, bit for bit; theirs has seed 1200.
     """
@@ -111,7 +111,7 @@ class LabelSetting(NamedTuple):
 
     function: Callable[..., Labels]
     values: str  # how they are written on the command line
-    parameters: dict[str, type[int] | type[float]]  # the function's parameters they are, in order
+    parameters: dict[str, type[int] | type[float]]  # the parameters of the function, in order
     needs: int  # how many of them are required
     description: str
 
@@ -131,7 +131,7 @@ SETTINGS: Mapping[str, LabelSetting] = {
         "[=POSITIVES[,NEGATIVES]]",
         {"positives": int, "negatives": int},
         0,
-        "keep so many present (1) and absent (0) labels per image",
+        "keep this many present (1) and absent (0) labels per image",
     ),
 }
 
@@ -148,7 +148,7 @@ def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
     function, values, parameters, needs, _ = SETTINGS[name]
     words = text.split(",") if equals else []
     options: dict[str, float] = {} if seed is None else {"seed": seed}
-    unreadable = TrilabelError(f"label setting {setting!r} cannot be read; it is written {name}{values}")
+    unreadable = TrilabelError(f"label setting {setting!r} cannot be read; write {name}{values}")
     if not needs <= len(words) <= len(parameters):
         raise unreadable
     try:
@@ -161,7 +161,7 @@ def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
 def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = None) -> Labels:
     """Applies a setting to these images only, in the order given; the others keep their labels.
 
-    `rows` is any NumPy index of images (a split's row numbers, a mask) that names none of them twice.
+    `rows` is any NumPy index of images (a split's row numbers, a mask) without duplicates.
     """
     rows = np.arange(len(labels))[rows]
     changed = apply(labels[rows], setting, seed)
@@ -173,13 +173,13 @@ def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = No
 
 def _checked_share(share: float) -> float:
     if not 0 <= share <= 1:
-        raise TrilabelError(f"a share lies between 0 and 1, not {share}")
+        raise TrilabelError(f"a share must be between 0 and 1, not {share}")
     return share
 
 
 def _checked_seed(seed: int) -> int:
     if not 0 <= seed < 1 << 32:
-        raise TrilabelError(f"a seed is a whole number from 0 to {(1 << 32) - 1}, not {seed}")
+        raise TrilabelError(f"a seed must be a whole number from 0 to {(1 << 32) - 1}, not {seed}")
     return seed
 
 
@@ -197,7 +197,7 @@ def _some_of(candidates: NDArray[np.int64], share: float, size: int, seed: int) 
 
 
 def _kept(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
-    """Without the known labels for which `keep` (in the order they are stored) says no."""
+    """Only the known labels for which `keep` (in storage order) is true."""
     csr = labels.csr
     ends = np.concatenate(([0], np.cumsum(keep)))[csr.indptr].astype(csr.indptr.dtype)
     kept = sp.csr_array((csr.data[keep], csr.indices[keep], ends), shape=csr.shape)
@@ -205,6 +205,6 @@ def _kept(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
 
 
 def _with_values(labels: Labels, values: NDArray[np.int8]) -> Labels:
-    """The same known labels with other values (in the order they are stored)."""
+    """The same known labels with other values (in storage order)."""
     csr = labels.csr
     return Labels(sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape), labels.classes, labels.ids)

@@ -1,6 +1,6 @@
-"""Label matrices from dense arrays, sparse matrices and single entries; what is no label is refused by name and place.
+"""Label matrices from dense arrays, sparse matrices and single entries; errors name the invalid value and its place.
 
-The functions of `Labels` with these names call them; each returns the checked `Parts` of a `Labels`.
+`Labels.from_signed` and its siblings call these functions; each returns the checked `Parts` of a `Labels`.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def from_signed(array: ArrayLike, classes: Iterable[str] | None, ids: Iterable[s
     """From images × classes of +1, −1, 0."""
     values = _matrix(array)
     if values.dtype == bool:
-        raise TrilabelError("a true/false array cannot say unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
+        raise TrilabelError("a true/false array cannot express unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
     return _from_dense(values, np.isin(values, (-1, 0, 1)), values, classes, ids, "+1, −1 or 0")
 
 
@@ -47,7 +47,7 @@ def _from_dense(
     ids: Iterable[str] | None,
     allowed: str,
 ) -> Parts:
-    """The values as they were given, which of them are labels, and these as +1, −1, 0; all images × classes."""
+    """The values as given, which of them are valid, and the signed labels +1, −1, 0; all images × classes."""
     class_names, image_ids = _names(classes, values.shape[1], "class"), _names(ids, values.shape[0], "image")
     if not good.all():
         row, column = map(int, np.argwhere(~good)[0])
@@ -90,8 +90,8 @@ def from_entries(
     """From one known label (+1 or −1) per entry: rows, columns and values of one length."""
     require_rule(conflict, ("error", "unknown", "majority"))
     class_names, image_ids = _names(classes, None, "class"), _names(ids, None, "image")
-    # Summing counts keeps both how often present (low half) and how often absent (high half) was said, so one
-    # pass in linear time finds repetitions and contradictions alike.
+    # The sums count both how often a label is present (low half) and how often absent (high half), so one pass in
+    # linear time finds repetitions and contradictions alike.
     counts = np.where(values > 0, np.int64(1), np.int64(1 << 32))
     matrix = sp.csr_array((counts, (rows, columns)), shape=(len(image_ids), len(class_names)))
     bad = np.flatnonzero((values != 1) & (values != -1))
@@ -118,9 +118,9 @@ def from_entries(
 
 
 def require_rule(conflict: str, rules: tuple[str, ...]) -> None:
-    """Refuse a rule for contradictions that is none of these."""
+    """Raises an error for an unknown rule for contradictions."""
     if conflict not in rules:
-        raise TrilabelError(f"no rule {conflict!r} for contradicting labels; there are: {', '.join(rules)}")
+        raise TrilabelError(f"no rule named {conflict!r} for contradicting labels; there are: {', '.join(rules)}")
 
 
 def _place(matrix: sp.csr_array, stored: int) -> tuple[int, int]:
@@ -136,12 +136,12 @@ def _matrix(array: ArrayLike) -> NDArray[Any]:
     if values.ndim != 2:
         raise TrilabelError(f"labels are a matrix, images × classes; this array has {values.ndim} dimensions")
     if values.dtype.kind not in "biuf":
-        raise TrilabelError(f"labels are numbers; this array holds {values.dtype}")
+        raise TrilabelError(f"labels must be numbers; this array contains {values.dtype}")
     return values
 
 
 def _names(names: Iterable[str] | None, count: int | None, what: str) -> Names:
-    """Checked names: the right number of them, none twice; numbered ones where none are given."""
+    """Checked names, the right number of them and unique; numbered names if none are given."""
     if names is None:
         return Names.numbered(count or 0, f"{what}-")
     if isinstance(names, str):

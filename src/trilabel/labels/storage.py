@@ -14,7 +14,7 @@ _FORMAT = 1
 
 
 def save(labels: Parts, path: str | Path) -> None:
-    """Writes an .npz file that holds plain arrays only; an existing file is replaced whole or not at all."""
+    """Writes an .npz file that holds plain arrays only; an existing file is replaced completely or not at all."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(
             file,
@@ -30,14 +30,16 @@ def save(labels: Parts, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> Parts:
-    """Reads what `save` wrote; nothing is unpickled."""
+    """Reads a file that `save` wrote; nothing is unpickled."""
     if not Path(path).is_file():
         raise TrilabelError(f"{path}: no such labels file")
     try:
         with np.load(path, allow_pickle=False) as file:
             version, *shape = file["format"].tolist()
             if version != _FORMAT:
-                raise TrilabelError(f"labels format {version}, this trilabel reads {_FORMAT}; upgrade it")
+                raise TrilabelError(
+                    f"labels format {version}, but this version of trilabel reads {_FORMAT}; upgrade trilabel"
+                )
             csr = sp.csr_array((file["values"], file["columns"], file["row_ends"]), shape=tuple(shape))
             csr.check_format(full_check=True)
             classes = Names.from_stored(file["classes"], file["class_ends"])
@@ -45,6 +47,6 @@ def load(path: str | Path) -> Parts:
             return from_csr(csr, classes, ids)
     except TrilabelError as error:
         raise TrilabelError(f"{path}: {error}") from None
-    except Exception as error:  # zipfile, NumPy and SciPy raise a dozen kinds when bytes are damaged
+    except Exception as error:  # zipfile, NumPy and SciPy raise a dozen kinds of errors for damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); make it again") from error
+        raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); write it again") from error

@@ -1,4 +1,4 @@
-"""Two sets of labels in one."""
+"""The union of two sets of labels."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ from trilabel.labels.sources import Parts, require_rule
 
 
 def union(first: Parts, second: Parts, conflict: Literal["error", "unknown", "first", "second"]) -> Parts:
-    """All images and all classes of either; `Labels.merge` says what happens where they contradict each other."""
+    """All images and all classes of either; `Labels.merge` describes what happens to contradictions."""
     require_rule(conflict, ("error", "unknown", "first", "second"))
     ids = _all_names(first.ids, second.ids)
     classes = _all_names(first.classes, second.classes)
@@ -37,7 +37,7 @@ def union(first: Parts, second: Parts, conflict: Literal["error", "unknown", "fi
 
 
 def _placed(labels: Parts, ids: Names, classes: Names) -> sp.csr_array:
-    """The matrix with its rows and columns where `ids` and `classes` have them."""
+    """The matrix with its rows and columns moved to their places in `ids` and `classes`."""
     coo = sp.coo_array(labels.csr)
     rows, columns = ids.positions(labels.ids)[coo.row], classes.positions(labels.classes)[coo.col]
     return sp.csr_array((coo.data, (rows, columns)), shape=(len(ids), len(classes)))

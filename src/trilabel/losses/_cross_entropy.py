@@ -29,7 +29,7 @@ class _WithGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None, None]:
         logits, gradient = ctx.saved_tensors
-        if torch.is_grad_enabled():  # only under create_graph=True, where `gradient` would pass for a constant
+        if torch.is_grad_enabled():  # only under create_graph=True, where `gradient` would be treated as a constant
             if ctx.gradient_of is None:
                 raise RuntimeError("this loss has no second derivative: call backward without create_graph")
             gradient = ctx.gradient_of(logits)
@@ -40,7 +40,7 @@ def with_gradient(logits: Tensor, parts: Tensor, gradient: Tensor, gradient_of: 
     """`parts` (B×C or a scalar), whose gradient by `logits` (B×C) is `gradient` (B×C); computed under `torch.no_grad`.
 
     Second derivatives (`create_graph=True`) need `gradient_of`: logits B×C → the same gradient B×C, by operations that
-    autograd can follow. Without it they are refused with a RuntimeError.
+    autograd can follow. Without it they raise a RuntimeError.
     """
     result: Tensor = _WithGradient.apply(logits, parts, gradient, gradient_of)
     return result

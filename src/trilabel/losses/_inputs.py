@@ -1,4 +1,4 @@
-"""What every loss does first and last: check its inputs, compute in float32, read unknown as absent, reduce.
+"""The first and last steps of every loss: check its inputs, compute in float32, read unknown as absent, reduce.
 
 Nothing here waits for the device: no value of a tensor is read.
 """
@@ -33,7 +33,7 @@ def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def check_range(name: str, value: float, low: float, high: float) -> None:
-    """Refuse a setting outside low … high, and NaN."""
+    """Raises an error for NaN and for a setting outside low … high."""
     if not low <= value <= high:
         raise TrilabelError(f"{name} is {value!r}: give a number from {low:g} to {high:g}")
 
@@ -41,7 +41,7 @@ def check_range(name: str, value: float, low: float, high: float) -> None:
 def to_float32(logits: Tensor, largest: float = _LARGEST_LOGIT) -> Tensor:
     """B×C in float32 (float64 stays), infinite logits made finite; NaN stays NaN, so that training can stop on it.
 
-    Always a new tensor. The gradient passes as if nothing were clamped: an infinite logit is pulled back, too.
+    Always a new tensor. The gradient passes as if nothing were clamped: an infinite logit also gets a gradient.
     """
     return clamp_keeping_gradient(logits.to(_wide(logits)), -largest, largest)
 

@@ -1,4 +1,4 @@
-"""Expected positive regularisation: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021."""
+"""Expected positive regularization: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021."""
 
 import torch
 import torch.nn.functional as F

@@ -18,7 +18,7 @@ def hill(
     """Present: −(1−q)^gamma · log q, q = σ(x − margin). Absent or unknown: (weight − p) · p², p = σ(x) (Zhang 2021).
 
     `logits` (x) are B×C, `labels` B×C in +1 present, −1 absent, 0 unknown. With weight 1.5 an absent label with p near
-    1 is pushed down ever less: it may be a present one that was missed. "sum" is what the paper's code trains with,
+    1 is pushed down less and less: it may be an unlabelled positive. "sum" is what the paper's code trains with,
     "mean" divides by B·C, "none" gives the B×C parts.
 
     >>> hill(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]), reduction="sum")

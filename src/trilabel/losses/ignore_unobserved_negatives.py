@@ -11,7 +11,7 @@ def ignore_unobserved_negatives(logits: Tensor, labels: Tensor, truth: Tensor) -
     """Σ of BCE over known present labels and all truly absent ones ÷ (B·C): an oracle ("IUN" of Cole 2021).
 
     `logits` are B×C, `labels` B×C in +1 present, −1 absent, 0 unknown, `truth` B×C in +1/−1. Absent labels are read
-    from the truth alone; where it is 0 it is not known, and only a present label counts.
+    from the truth alone; where the truth is 0 (unknown), only a present label counts.
 
     >>> logits, labels = torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, 0, 0]])
     >>> ignore_unobserved_negatives(logits, labels, truth=torch.tensor([[1, -1, 1]]))

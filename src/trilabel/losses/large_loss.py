@@ -56,7 +56,7 @@ def large_count(images: int, classes: int, percent: float) -> int:
 def large_unknown(logits: Tensor, labels: Tensor, count: int | None = None, threshold: float | None = None) -> Tensor:
     """Which unknown labels, read as absent, have a large loss: a bool mask, B×C.
 
-    Give one of two: the `count` largest of the batch, with all that tie with the last of them, or all there are if
+    Give one of two: the `count` largest of the batch, with all that tie with the last of them, or all if there are
     fewer; or those above `threshold`.
     """
     if (count is None) == (threshold is None):

@@ -30,7 +30,7 @@ def partial_asymmetric(
 ) -> Tensor:
     """`asymmetric` with the unknown labels as absent ones that have a gamma of their own (Ben-Baruch 2022).
 
-    `logits` are B×C, `labels` B×C in +1 present, −1 absent, 0 unknown. `mode` says which unknown labels take part:
+    `logits` are B×C, `labels` B×C in +1 present, −1 absent, 0 unknown. `mode` chooses which unknown labels take part:
     "ignore" none, "negative" all, "selective" those of `selected_unknown`. "sum" is what the paper's code trains with,
     "mean" divides by B·C, "none" gives the B×C parts.
 

@@ -22,7 +22,7 @@ def splc(
     """−(1−q)^gamma · log q, q = probability of the right answer; unknown is absent until corrected (Zhang 2021).
 
     `logits` (x) are B×C, `labels` B×C in +1 present, −1 absent, 0 unknown. Of a known present label q = σ(x − margin).
-    `splc_corrected` says which unknown labels are read as present; of these q = σ(x). "sum" is what the paper's code
+    `splc_corrected` chooses the unknown labels read as present; of these q = σ(x). "sum" is what the paper's code
     trains with, "mean" divides by B·C, "none" gives the B×C parts.
 
     >>> splc(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]), epoch=2, reduction="sum")

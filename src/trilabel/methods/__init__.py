@@ -46,13 +46,13 @@ METHODS: dict[str, type[Method[Any]]] = {
 def create_method(
     name: str, settings: Mapping[str, Any], labels: Labels, features: int = 0, validation: Labels | None = None
 ) -> Method[Any]:
-    """The method `name` for training images with these labels (see `Method`); refuses what it cannot learn from."""
+    """The method `name` for training images with these labels (see `Method`); an error if it cannot learn from them."""
     chosen = check_method(name, settings, labels)
     return METHODS[name](chosen, labels, features, validation)
 
 
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
-    """The settings of the method `name` as its dataclass; refuses wrong ones, and labels it cannot learn from."""
+    """The settings of the method `name` as its dataclass; an error if they are wrong or do not suit the labels."""
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)
     chosen = settings_of(METHODS[name].Settings, settings, name)

@@ -39,7 +39,7 @@ class Focal(PureLoss[FocalSettings]):
 
     @classmethod
     def loss(cls, settings: FocalSettings, logits: Tensor, labels: Tensor) -> Tensor:
-        """Focal loss, with unknown as the settings say."""
+        """Focal loss, with unknown labels treated as the settings specify."""
         labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
         return losses.focal(logits, labels, settings.gamma)
 
@@ -73,13 +73,13 @@ class Asymmetric(PureLoss[AsymmetricSettings]):
 
     @classmethod
     def loss(cls, settings: AsymmetricSettings, logits: Tensor, labels: Tensor) -> Tensor:
-        """Asymmetric loss, with unknown as the settings say."""
+        """Asymmetric loss, with unknown labels treated as the settings specify."""
         labels = labels if settings.unknown == "ignore" else unknown_as_absent(labels)
         return losses.asymmetric(logits, labels, settings.gamma_pos, settings.gamma_neg, settings.clip)
 
 
 def _check(method: str, unknown: str, labels: Labels) -> None:
-    """Refuses labels that the loss cannot learn from, with unknown as the settings say."""
+    """Refuses labels that the loss cannot learn from, with unknown labels treated as the settings specify."""
     if unknown == "ignore":
         require_both(f"{method} with unknown=ignore", labels, _INSTEAD)
     else:

@@ -48,19 +48,19 @@ class Method(nn.Module, Generic[S]):
     settings: S
 
     def __init__(self, settings: S, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
-        """`labels` are those of the training images: sizes, counts and co-occurrence may be read off them.
+        """`labels` are those of the training images: sizes, counts and co-occurrence may be computed from them.
 
         features: size of the model's `Output.features`; 0 where it is unknown.
-        validation: labels of the images that choose the epoch, for what a small labeled sample can tell.
+        validation: labels of the validation images, for statistics of a small labeled sample.
         """
         super().__init__()
         self.settings = settings
-        self.notes: tuple[str, ...] = ()  # what a person should know before training starts
+        self.notes: tuple[str, ...] = ()  # what the user should know before training starts
         self.warm_up_epochs = 0  # epochs to train first, only for `end_warm_up`; the model is then reset
 
     @classmethod
     def check(cls, settings: S, labels: Labels) -> None:
-        """Raises a TrilabelError that explains and suggests, where the method cannot work with such labels."""
+        """Raises a TrilabelError with a suggestion if the method cannot work with such labels."""
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The method's own parameters in groups, each with its learning rate as a multiple of the model's."""
@@ -74,13 +74,13 @@ class Method(nn.Module, Generic[S]):
         """{"loss": scalar to minimize, "logits": B×C of the batch without gradient, …}. Must not wait for the device.
 
         "targets": B×C, the value that each label was scored as (+1, −1, 0 not at all), only where that is neither the
-        batch's labels nor these with unknown as absent: the loop counts what became of unknown labels. Further scalars
-        are averaged for the log.
+        batch's labels nor these with unknown as absent: the loop counts how unknown labels were treated. Further
+        scalars are averaged for the log.
         """
         raise NotImplementedError
 
     def end_warm_up(self, all_reduce: AllReduce) -> None:
-        """Keeps what was learned in the steps with `batch.warm_up`; the model is then reset."""
+        """Keeps the results of the steps with `batch.warm_up`; the model is then reset."""
 
     def sync(self, all_reduce: AllReduce) -> None:
         """Gives all processes what each remembers of its images, before saving and after each epoch.
@@ -89,16 +89,16 @@ class Method(nn.Module, Generic[S]):
         """
 
     def weak_labels(self) -> sp.csr_array | None:
-        """Labels that the method gave to unknown ones for good, N×C of +1/−1; None if it gives none."""
+        """Labels that the method permanently assigned to unknown ones, N×C of +1/−1; None if it assigns none."""
         return None
 
     def label_graph(self) -> LabelGraph | None:
-        """What it learned of how labels are related; None if it learns no such thing."""
+        """The relations between labels that it learned; None if it learns none."""
         return None
 
 
 class PureLoss(Method[S]):
-    """A method that is nothing but a loss of logits and labels."""
+    """A method that consists only of a loss of logits and labels."""
 
     @classmethod
     def loss(cls, settings: S, logits: Tensor, labels: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ class PureLoss(Method[S]):
 
     @classmethod
     def check(cls, settings: S, labels: Labels) -> None:
-        """Lets the loss refuse settings out of range before anything is trained or overwritten."""
+        """Lets the loss reject settings out of range before anything is trained or overwritten."""
         cls.loss(settings, torch.zeros(1, labels.shape[1]), torch.zeros(1, labels.shape[1], dtype=torch.int8))
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Which labels methods can learn from, and what to tell people where they cannot."""
+"""Checks whether a method can learn from given labels, with errors that suggest what to do."""
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -17,8 +17,8 @@ def require_both(method: str, labels: Labels, instead: str = "a method for such 
     require_positives(method, labels)
     if not labels.counts_per_class()[1].any():
         raise TrilabelError(
-            f"{method} learns from known labels alone, and no label here is known to be absent: it would call every "
-            f"class present in every image. Use {instead}"
+            f"{method} learns from known labels alone, and no label here is known to be absent: it would predict every "
+            f"class in every image. Use {instead}"
         )
 
 
@@ -34,6 +34,6 @@ def note_one_sided(method: str, labels: Labels) -> tuple[str, ...]:
     if not without:
         return ()
     return (
-        f"{method}: {without} of {classes} classes have no known negatives and will be called present everywhere; "
+        f"{method}: {without} of {classes} classes have no known negatives and will be predicted in every image; "
         "label some, or use a method for positives alone, such as assume-negative",
     )

@@ -19,7 +19,7 @@ class ExpectedPositiveSettings:
     expected_positives: float | None = None
     """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
     strength: float = 1.0
-    """Weight of the term that holds the predicted number of positives to the expected one."""
+    """Weight of the term that keeps the predicted number of positives at the expected one."""
 
 
 class ExpectedPositive(Method[ExpectedPositiveSettings]):

@@ -48,7 +48,7 @@ class KnownOnly(PureLoss[KnownOnlySettings]):
         super().check(settings, labels)
         require_both("known-only", labels)
         if settings.smoothing and settings.normalize != "all":
-            raise TrilabelError(f"known-only: smoothing goes with normalize=all, not {settings.normalize}")
+            raise TrilabelError(f"known-only: smoothing needs normalize=all, not {settings.normalize}")
 
     @classmethod
     def loss(cls, settings: KnownOnlySettings, logits: Tensor, labels: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from trilabel.settings import NoSettings
 class LabelRnn(Method[NoSettings]):
     """Learns to list the known positives of an image, frequent classes first; unknown counts as absent."""
 
-    description = "names the positives of an image one after the other (CNN-RNN); with --head label-rnn"
+    description = "names the positives of an image one after the other (CNN-RNN); needs --head label-rnn"
     suits = "almost all positives known; every other label counts as absent"
     cost = "as plain BCE, and a step of a small network per positive"
     heads = ("label-rnn",)

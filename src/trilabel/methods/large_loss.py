@@ -93,7 +93,7 @@ class LargeLoss(Method[LargeLossSettings]):
         return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """A label that one process scores as present for good is so for all."""
+        """A label that one process permanently scores as present becomes so in all processes."""
         if self.weak is not None:
             for part in torch.split(self.weak, ROWS_AT_ONCE):
                 part.copy_(packed(all_reduce(unpacked(part, self.classes).to(torch.uint8), "max")))

@@ -17,7 +17,7 @@ from trilabel.settings import NoSettings
 class LatentNoise(Method[NoSettings]):
     """A label is unknown because nobody reported it: the method learns both what is there and what is reported.
 
-    The paper has positives only. A known negative says more than that nobody reported the class: it is not there.
+    The paper has positives only. A known negative means more than that nobody reported the class: it is not there.
     """
 
     description = "learns separately what is there and what people report of it; with --head latent-noise"

@@ -51,7 +51,7 @@ class SplcSettings:
     tau: float = 0.6
     """Probability from which an unknown label is scored as present."""
     change_epoch: int = 2
-    """The first epoch in which it is."""
+    """The first epoch in which unknown labels may be scored as present."""
     margin: float = 1.0
     """How far the logit of a known positive must be above 0 to count as others do at 0."""
     gamma: float = 2.0
@@ -62,7 +62,7 @@ class Splc(Method[SplcSettings]):
     """Unknown counts as absent until the model is sure enough that it is not."""
 
     Settings = SplcSettings
-    description = "unknown counts as absent until the model itself calls it present (SPLC)"
+    description = "unknown counts as absent until the model itself predicts it present (SPLC)"
     suits = "positives known, few negatives or none"
 
     @classmethod

@@ -70,11 +70,11 @@ class Role(Method[RoleSettings]):
 
     @classmethod
     def check(cls, settings: RoleSettings, labels: Labels) -> None:
-        """Needs positives, settings that make sense, and for the table memory."""
+        """Needs positives, valid settings, and for the table enough memory."""
         check_positives("role", settings.expected_positives, labels)
         for name, size in (("rank", settings.rank), ("hidden", settings.hidden)):
             if size < 1:
-                raise TrilabelError(f"role: {name} is at least 1, not {size}")
+                raise TrilabelError(f"role: {name} must be at least 1, not {size}")
         if not 0 < settings.lr_scale < math.inf:
             raise TrilabelError(f"role: lr_scale is a number above 0, not {settings.lr_scale}")
         if settings.estimator == "table":
@@ -175,7 +175,7 @@ def first_estimates(labels: Labels) -> Tensor:
 
 
 def _check_memory(images: int, classes: int) -> None:
-    """Refuses a table that the machine's memory cannot hold."""
+    """Raises an error for a table that does not fit into the machine's memory."""
     need = 2 * 3 * 4 * images * classes  # the table, and a copy of it while a checkpoint is written
     have = psutil.virtual_memory().total
     if need > have:

@@ -20,7 +20,7 @@ class SelectiveSettings:
     """This many unknown labels per image, the most probable ones of the batch, take no part."""
     prior_epochs: int | None = None
     """Epochs of the warm-up that estimates how often each class is present, from known labels alone; none: 3 where
-    positives and negatives are known, else 0, which leaves `top_k` to decide alone."""
+    positives and negatives are known, else 0, so that only `top_k` decides."""
     prior_threshold: float = 0.5
     """Unknown labels of classes that are present in more than this share of the images take no part."""
     gamma_pos: float = 0.0
@@ -62,7 +62,7 @@ class Selective(Method[SelectiveSettings]):
 
     @classmethod
     def check(cls, settings: SelectiveSettings, labels: Labels) -> None:
-        """Needs positives, and negatives where prior_epochs asks for a warm-up."""
+        """Needs positives, and negatives if prior_epochs requires a warm-up."""
         require_positives("selective", labels)
         if settings.prior_epochs:
             require_both("the warm-up of selective", labels, "prior_epochs=0")
@@ -91,6 +91,6 @@ class Selective(Method[SelectiveSettings]):
     def end_warm_up(self, all_reduce: AllReduce) -> None:
         """A class is as common as its mean probability over the training images."""
         sums = all_reduce(self.sums, "sum")
-        # A class without known negatives was predicted present everywhere, which says nothing.
+        # A class without known negatives was predicted present everywhere, which is no estimate.
         self.priors.copy_(torch.where(self.learnable, sums[:-1] / sums[-1].clamp(min=1), 0))
         self.sums.zero_()

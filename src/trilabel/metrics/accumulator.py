@@ -9,7 +9,7 @@ from trilabel.errors import TrilabelError
 
 
 class Accumulator:
-    """The scores of a pass over a data set, whatever the order, each image once however often it was added.
+    """The scores of a pass over a data set, in any order; an image that is added several times counts once.
 
     Every process adds the images that it scored and calls `gather` once at the end. Scores are kept on the CPU in
     float32; `add` waits for the device only to copy the batch over.
@@ -42,12 +42,12 @@ class Accumulator:
         self._scored[index] = True
 
     def merge(self, other: "Accumulator") -> None:
-        """Add what another accumulator of the same data set has collected."""
+        """Add the scores of another accumulator of the same data set."""
         index = other._scored.nonzero().squeeze(1)
         self.add(index, other._scores[index])
 
     def gather(self, all_gather: Callable[[Tensor], Tensor], scores_at_once: int = 2**24) -> None:
-        """Add what every process has collected. All of them must call it, however many images each has scored.
+        """Add the scores of every process. All processes must call it, however many images each has scored.
 
         all_gather: tensor -> tensor with a leading process dimension, as `fabric.all_gather` (one process may leave the
         dimension out). It gets at most `scores_at_once` scores, so that a device need not hold all.

@@ -70,9 +70,9 @@ def _one_class(values: Array, signs: Array) -> tuple[float, float]:
 def _count_at_least(values: Array, steps: Array) -> Array:
     """How many of the values [n] are >= each of the steps [M], which rise strictly.
 
-    `len(values) - np.sort(values).searchsorted(steps)` says the same, but NumPy sorts four times slower on some CPUs
-    than on others. So the steps are laid out on a table of equal cells. The cell of a value says between which steps
-    it lies, up to one comparison with the step in that cell, or a search where the cell has several. This is exact,
+    `len(values) - np.sort(values).searchsorted(steps)` is equal, but NumPy sorts four times slower on some CPUs
+    than on others. So the range of the steps is divided into equal cells. The cell of a value gives the steps
+    around it, up to one comparison with the step in that cell, or a search where the cell has several. This is exact,
     because a linear function never decreases, however it is rounded.
     """
     values = values.compress(values >= steps[0])

@@ -17,14 +17,14 @@ _AT_ONCE_ON_CPU, _AT_ONCE_ON_CUDA = 2**15 - 1, 2**24
 
 
 class Counts(NamedTuple):
-    """How many known labels are: present and predicted present, predicted present, present, known at all."""
+    """Numbers of known labels: present and predicted present, predicted present, present, all known."""
 
     by_class: NDArray[np.int64]  # 4×C
     by_image: NDArray[np.int64]  # 4×N
 
 
 def count(scores: Tensor, truth: Truth, threshold: float | None = None, tops: Sequence[int] = ()) -> list[Counts]:
-    """Counts of what is predicted at score >= threshold, if given, then of each image's k best classes, for k in tops.
+    """Counts of the predictions at score >= threshold, if given, then of each image's k best classes, for k in tops.
 
     scores are N×C, truth N×C in +1/−1/0.
     """
@@ -56,13 +56,13 @@ def _highest(scores: Tensor, tops: Sequence[int]) -> list[Tensor]:
     masks = []
     for k in (min(k, best.shape[1]) for k in tops):
         above, tied = scores > best[:, k - 1 : k], scores == best[:, k - 1 : k]
-        # topk's own indices would pick among tied classes as they please, and differently on each device.
+        # topk's own indices would choose among tied classes in an order that depends on the device.
         masks.append(above | (tied & (tied.cumsum(dim=1) <= k - above.sum(dim=1, keepdim=True))))
     return masks
 
 
 def _blocks(truth: Truth, device: torch.device) -> Iterator[tuple[slice, Tensor]]:
-    """(rows, their labels) a few rows at a time, so that whatever is computed from them stays small."""
+    """(rows, their labels) a few rows at a time, so that intermediate results stay small."""
     images, classes = truth.shape
     step = max(1, (_AT_ONCE_ON_CUDA if device.type == "cuda" else _AT_ONCE_ON_CPU) // max(1, classes))
     for start in range(0, images, step):

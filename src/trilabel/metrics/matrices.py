@@ -63,7 +63,7 @@ def _truth(labels: LabelMatrix) -> Truth:
         return csr if sparse else torch.from_numpy(csr.toarray())
     signs = as_tensor(labels if isinstance(labels, np.ndarray | Tensor) else labels.to_signed())
     if signs.dtype == torch.bool:
-        raise TrilabelError("true/false labels cannot say unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
+        raise TrilabelError("true/false labels cannot express unknown; give +1, −1 and 0 (np.where(a, 1, -1))")
     if signs.numel():
         low, high = signs.aminmax()
         whole = not signs.is_floating_point() or bool((signs == signs.trunc()).all())
@@ -75,5 +75,5 @@ def _truth(labels: LabelMatrix) -> Truth:
 
 
 def to_float32(scores: Tensor) -> Tensor:
-    """The same values as float32, or as float64 where they are: NumPy does not know bfloat16."""
+    """The same values as float32 (float64 stays): NumPy has no bfloat16."""
     return scores if scores.dtype == torch.float64 else scores.float()

@@ -1,4 +1,4 @@
-"""Means that leave out what is undefined, and fractions of nothing."""
+"""Means that leave out undefined values, and ratios that are 0 for an empty whole."""
 
 from typing import Any
 

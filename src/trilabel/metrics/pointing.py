@@ -24,8 +24,8 @@ class HasBoxes(Protocol):
 def pointing_game(maps: Matrix, labels: LabelMatrix, boxes: HasBoxes) -> float:
     """Share of the present classes of all images whose class map peaks inside a box of that class.
 
-    maps are N×C×H×W, labels N×C in +1/−1/0; the peak is the centre of the first highest cell. Present classes without a
-    box are left out, since nobody knows where they are.
+    maps are N×C×H×W, labels N×C in +1/−1/0; the peak is the center of the first highest cell. Present classes without a
+    box are left out, since their place is unknown.
     """
     hits, pairs = pointing_counts(maps, labels, boxes).sum(axis=1)
     return float(hits / pairs) if pairs else float("nan")
@@ -49,7 +49,7 @@ def pointing_counts(maps: Matrix, labels: LabelMatrix, boxes: HasBoxes) -> NDArr
     if len(image) == 0:
         return np.zeros((2, classes), np.int64)
     if min(image.min(), label.min()) < 0 or image.max() >= images or label.max() >= classes:
-        raise TrilabelError(f"a box lies outside the {images} images or {classes} classes; count from 0")
+        raise TrilabelError(f"a box is outside the {images} images or {classes} classes; count from 0")
     highest, peak = stack.flatten(2).max(dim=2)
     truth = check_inputs(highest, labels)[1]
     signs = truth.cpu().numpy() if isinstance(truth, Tensor) else truth.toarray()

@@ -1,4 +1,4 @@
-"""Models: a backbone, a head on it, perhaps a graph between the scores, and what they give."""
+"""Models: a backbone, a head on it, an optional graph between the scores, and their output."""
 
 from trilabel.models.backbone import Backbone, create_backbone
 from trilabel.models.classifier import Classifier, FeatureClassifier, Output

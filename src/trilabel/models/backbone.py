@@ -1,4 +1,4 @@
-"""Backbones: images in, feature maps out. The only file that knows timm."""
+"""Backbones: images in, feature maps out. The only file that imports timm."""
 
 import inspect
 import logging
@@ -61,7 +61,7 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
             if weights != "hub":
                 _weights_file(weights)  # a file that does not exist is the more likely mistake
             raise TrilabelError(
-                "the tiny network has no pretrained weights; leave weights out, name a run of it, or a timm backbone"
+                "the tiny network has no pretrained weights; leave weights out, give a run, or use a timm backbone"
             )
         network = TinyNet()
         return Backbone(network, network.num_features, image_size or 64, (0.5,) * 3, (0.25,) * 3)
@@ -89,7 +89,7 @@ def _has_layers_on_top(network: Any) -> bool:
 
 
 def is_run(weights: str) -> bool:
-    """Whether this names the folder of a run, rather than a file of weights."""
+    """Whether this is the folder of a run rather than a file of weights."""
     return all((Path(weights) / part).is_file() for part in ("config.json", "best.safetensors"))
 
 
@@ -117,7 +117,7 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
     with _errors_in_one_line(complaint):
         try:
             network = timm.create_model(name, img_size=image_size, **options)
-        except TypeError:  # convolutional networks take any size and refuse the argument
+        except TypeError:  # convolutional networks take any size and reject the argument
             network = timm.create_model(name, **options)
     if file is not None:
         _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
@@ -125,7 +125,7 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
 
 
 def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
-    """Loads a file of timm weights; one that does not have exactly what the network needs is refused.
+    """Loads a file of timm weights; raises an error if it does not have exactly what the network needs.
 
     The file may have a classifier, which the network has not, and may lack the last normalization, which timm puts
     elsewhere in networks that pool before it.
@@ -161,7 +161,7 @@ def _refuse(complaint: str, differing: list[str]) -> None:
 
 @contextmanager
 def _errors_in_one_line(complaint: str) -> Iterator[None]:
-    """Turns whatever timm, safetensors and the hub raise, a dozen kinds of errors, into one line."""
+    """Turns the dozen kinds of errors of timm, safetensors and the hub into one line."""
     try:
         yield
     except Exception as error:
@@ -197,7 +197,7 @@ def _stride_in_first_convolution(network: Any, name: str) -> None:
 
 
 def _as_map(network: Any, features: Tensor) -> Tensor:
-    """What timm's forward_features gave (channels first or last, or tokens) as B×D×h×w."""
+    """The output of timm's forward_features (channels first or last, or tokens) as B×D×h×w."""
     if isinstance(features, Tensor) and features.ndim == 4:
         return features.permute(0, 3, 1, 2) if getattr(network, "output_fmt", "NCHW") == "NHWC" else features
     grid = getattr(getattr(network, "patch_embed", None), "grid_size", None)

@@ -1,4 +1,4 @@
-"""A classifier: a backbone and a head, and what they give for a batch."""
+"""A classifier: a backbone and a head, and their output for a batch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ from trilabel.models.heads.base import Head
 
 
 class Output(NamedTuple):
-    """What a model gives for a batch of B images."""
+    """The output of a model for a batch of B images."""
 
     logits: Tensor  # B×C
     features: Tensor  # B×D, pooled
-    maps: Tensor | None = None  # B×C×h×w class maps, only where the caller asked for them
+    maps: Tensor | None = None  # B×C×h×w class maps, only if the caller requested them
 
 
 class Classifier(nn.Module):
@@ -52,7 +52,7 @@ class FeatureClassifier(nn.Module):
         return features
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
-        """What the head's `reduce_features` gave (B×D for the gap head) -> Output."""
+        """The result of the head's `reduce_features` (B×D for the gap head) -> Output."""
         if maps and features.ndim == 2:
             raise TrilabelError("a method that needs class maps cannot be trained on features computed once; fine-tune")
         with float32_eval(self, features) as features:

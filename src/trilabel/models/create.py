@@ -19,7 +19,7 @@ def create_model(
 
     image_size, weights: as `create_backbone` takes them, in place of the configuration's own. A run that resumes or is
         loaded has its weights in its checkpoint and its image size in its folder.
-    labels: of the training images, for heads that read something off them; None where a checkpoint will be loaded.
+    labels: of the training images, for heads that compute something from them; None where a checkpoint will be loaded.
     """
     head_settings = check_head(config.head, config.head_settings)
     graph_settings = check_graph(config.graph, config.graph_settings)

@@ -79,7 +79,7 @@ def _record(backbone: Backbone, images: Tensor) -> Passes:
 
 
 def _warm_up(backbone: Backbone, images: Tensor, parameters: list[nn.Parameter]) -> None:
-    """Passes on another stream, as recording asks for; raises a RuntimeError where one waits for the device."""
+    """Passes on another stream, as recording requires; raises a RuntimeError where one waits for the device."""
     side_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side_stream.wait_stream(torch.cuda.current_stream())
     sync_debug_mode = torch.cuda.get_sync_debug_mode()
@@ -117,7 +117,7 @@ def _autocast_without_cache() -> AbstractContextManager[object]:
 
 
 class _ReplayedForward:
-    """Stands in for a backbone's forward: replays where the recording fits, else calls the plain forward."""
+    """Replaces a backbone's forward: replays where the recording fits, else calls the plain forward."""
 
     def __init__(self, backbone: Backbone, plain: Callable[[Tensor], Tensor], passes: Passes) -> None:
         self.backbone, self.plain, self.passes = backbone, plain, passes
@@ -148,7 +148,7 @@ class _Replay(torch.autograd.Function):
         if ctx.replayed.pending() is not ctx:
             raise RuntimeError("the backward pass of a recording can run once: its memory is reused")
         passes = ctx.replayed.passes
-        # From another pass in the same step, say; copied, since a weight's gradient may be the tensor replaced below.
+        # E.g. from another pass in the same step; copied, since a weight's gradient may be the tensor replaced below.
         before = [(own, weight.grad.clone()) for weight, own in passes.weight_gradients if weight.grad is not None]
         passes.gradient.copy_(gradient)
         passes.backward()

@@ -1,4 +1,4 @@
-"""Which device a name means."""
+"""The device of a name."""
 
 import torch
 
@@ -18,5 +18,5 @@ def choose_device(name: str) -> torch.device:
     except RuntimeError:
         raise TrilabelError(f"no device named {name!r}; use auto, cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise TrilabelError(f"device {name!r} was asked for, but torch finds no GPU; use --device cpu or auto")
+        raise TrilabelError(f"device {name!r} was requested, but torch finds no GPU; use --device cpu or auto")
     return device

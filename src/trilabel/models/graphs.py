@@ -1,4 +1,4 @@
-"""The graphs between classes by name, and how one is put behind a head."""
+"""The graphs between classes by name, and how one is added to a head."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,14 +34,14 @@ class GraphHead(Head[NoSettings]):
         self.graph = graph
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
-        """What the head needs."""
+        """The features that the head needs."""
         return self.head.reduce_features(feature_map)
 
     def forward(self, features: Tensor) -> Tensor:
-        """What `reduce_features` gave -> B×C logits."""
+        """The result of `reduce_features` -> B×C logits."""
         logits: Tensor = self.graph(self.head(features))
         return logits
 
     def maps(self, feature_map: Tensor) -> Tensor:
-        """The head's."""
+        """The class maps of the head."""
         return self.head.maps(feature_map)

@@ -1,4 +1,4 @@
-"""A graph neural network over the classes (Durand 2019, algorithm 2): scores in, scores that use each other out."""
+"""A graph neural network over the classes (Durand 2019, algorithm 2), which refines each score by the others."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +23,9 @@ class GnnSettings:
 
     def __post_init__(self) -> None:
         if self.steps < 1 or (self.hidden is not None and self.hidden < 1):
-            raise TrilabelError(f"gnn: hidden and steps are 1 or more, not hidden={self.hidden} and steps={self.steps}")
+            raise TrilabelError(
+                f"gnn: hidden and steps must be 1 or more, not hidden={self.hidden} and steps={self.steps}"
+            )
 
 
 class LabelGnn(nn.Module):

@@ -28,7 +28,7 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A model and how it is given images.
+    """A model and how images are passed to it.
 
     Several processes score every `count`-th batch each, and every image is scored exactly once.
     """

@@ -18,7 +18,7 @@ BASE = Config(
     linear_lr=1e-3,
 )
 _GRID = "Give ImageNet --weights. Grid: lr 1e-2 … 1e-5, batch 8 or 16."
-# Its losses: where they stand in the paper, what they are, the method, its settings.
+# Its losses: the table of the paper, a description, the method, its settings.
 _LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "bce": ("table 1", "BCE, all labels known", "known-only", {"normalize": "all"}),
     "bce-ls": ("table 1", "BCE-LS, all labels known", "known-only", {"normalize": "all", "smoothing": 0.1}),

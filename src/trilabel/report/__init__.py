@@ -1,1 +1,1 @@
-"""Pictures of results."""
+"""Plots, pictures and tables of results."""

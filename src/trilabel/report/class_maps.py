@@ -76,7 +76,7 @@ def select_panels(
     for name, column in zip(chosen, columns.tolist(), strict=True):
         if column < 0:
             near = get_close_matches(name, list(classes), 1)
-            raise TrilabelError(f"the model has no class {name!r}" + (f"; is it {near[0]!r}?" if near else ""))
+            raise TrilabelError(f"the model has no class {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     for each in activations:
         panels = []
         for column in (columns if chosen else np.argsort(-each.probabilities, kind="stable")[:top]).tolist():
@@ -102,7 +102,7 @@ def draw(images: Sequence[ImagePanels], inches: float = 3.0) -> Figure:
     """A row for each image: the image and its overlays. Titles have the probability: each map has its own scale."""
     columns, letters = 1 + max(len(each.panels) for each in images), int(14 * inches)
     shapes = [each.image.shape[0] / each.image.shape[1] for each in images]
-    heights = [min(max(shape, 0.3), 2.0) for shape in shapes]  # a panorama needs room for its title, too
+    heights = [min(max(shape, 0.3), 2.0) for shape in shapes]  # a panorama also needs room for its title
     figure = Figure(figsize=(columns * inches, sum(heights) * inches + 0.35 * len(images)), layout="constrained")
     grid = figure.subplots(len(images), columns, squeeze=False, height_ratios=heights)
     for row, each in zip(grid, images, strict=True):
@@ -127,7 +127,7 @@ def heat(class_map: NDArray[np.float32], height: int, width: int) -> NDArray[np.
 
 
 def peak(class_map: NDArray[np.float32]) -> tuple[float, float]:
-    """(x, y), as shares of width and height, of the center of the first highest cell: what the pointing game judges."""
+    """(x, y), as shares of width and height, of the center of the first highest cell, as in the pointing game."""
     row, column = divmod(int(class_map.argmax()), class_map.shape[1])
     return (column + 0.5) / class_map.shape[1], (row + 0.5) / class_map.shape[0]
 

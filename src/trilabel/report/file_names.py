@@ -12,7 +12,7 @@ class FileNames:
     """Names for the files of images, without suffix: safe on every system, each given once."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
-        self._used = {name.lower(): 1 for name in reserved}  # some file systems do not tell A from a
+        self._used = {name.lower(): 1 for name in reserved}  # some file systems ignore upper and lower case
 
     def __call__(self, id_: str) -> str:
         """A name made from the last part of an image's id.

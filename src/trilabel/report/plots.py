@@ -18,9 +18,9 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Writes a figure whole or not at all, in the format of the file name."""
+    """Writes a figure, completely or not at all, in the format of the file name."""
     with replacing(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # for a letter that the font does not have, a box is drawn
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font does not have is drawn as a box
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 

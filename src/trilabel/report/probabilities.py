@@ -23,7 +23,7 @@ def _panels(record: EpochRecord) -> dict[str, Mapping[str, list[int]]]:
 
 
 def histograms(record: EpochRecord) -> Figure:
-    """Counts of labels by probability, in equal bins over [0, 1]; of positives the legend says how many are missed.
+    """Counts of labels by probability, in equal bins over [0, 1]; for positives the legend shows how many are missed.
 
     Counts are on a logarithmic scale: unknown labels outnumber known ones by orders of magnitude.
     """
@@ -46,7 +46,7 @@ def histograms(record: EpochRecord) -> Figure:
 
 
 def below_half(counts: Sequence[int]) -> float | None:
-    """Share of the labels with a probability below 0.5; None where there is none."""
+    """Share of the labels with a probability below 0.5; None if there are none."""
     total = sum(counts)
     return sum(counts[: len(counts) // 2]) / total if total else None
 

@@ -36,10 +36,10 @@ class SimilarityRow(NamedTuple):
     similar: Sequence[SimilarImage]
 
 
-def pairs(neighbours: Neighbors) -> Iterator[tuple[int, int, float, float]]:
+def pairs(neighbors: Neighbors) -> Iterator[tuple[int, int, float, float]]:
     """(image, neighbor, weight by labels, weight by features) for pairs with a weight other than 0."""
-    by_labels, by_features = (part.tolist() for part in neighbours.coefficients)
-    for image, slots in enumerate(zip(neighbours.index.tolist(), by_labels, by_features, strict=True)):
+    by_labels, by_features = (part.tolist() for part in neighbors.coefficients)
+    for image, slots in enumerate(zip(neighbors.index.tolist(), by_labels, by_features, strict=True)):
         for other, label, feature in zip(*slots, strict=True):
             if label or feature:
                 yield image, other, label, feature

@@ -1,4 +1,4 @@
-"""How a run went, from the records of its epochs: the picture and the table of `trilabel report`."""
+"""The course of a run, from the records of its epochs: the picture and the table of `trilabel report`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,12 +8,12 @@ from trilabel.report import plots
 from trilabel.training.record import EpochRecord
 
 History = Sequence[EpochRecord]
-_TARGETS = {"left_out": "left out", "as_present": "taken for present"}
+_TARGETS = {"left_out": "left out", "as_present": "treated as present"}
 _KINDS = ("known_positives", "true_negatives", "hidden_positives")
 
 
 def picture(history: History) -> Figure:
-    """Validation scores, the loss of labels by what they are in truth, and what became of unknown labels."""
+    """Validation scores, the loss of labels by their true value, and how unknown labels were treated."""
     scores = {name: _validation(history, name) for name in ("mAP", "CF1")}
     costs = {kind.replace("_", " "): _mean_losses(history, kind) for kind in _KINDS}
     became: dict[str, list[float | None]] = {}
@@ -21,15 +21,15 @@ def picture(history: History) -> Figure:
         became[words], became[f"{words}, rightly"] = _shares(history, name), _rightly(history, name)
     panels = [
         plots.Lines("Validation", "%", _present(scores)),
-        plots.Lines("What labels cost as known or assumed", "mean loss", _present(costs)),
-        plots.Lines("What became of unknown labels", "%", _present(became)),
+        plots.Lines("Loss of labels as known or assumed", "mean loss", _present(costs)),
+        plots.Lines("How unknown labels were treated", "%", _present(became)),
     ]
     there = [panel for panel in panels if panel.series] or [plots.Lines("Training", "loss", {"loss": _losses(history)})]
     return plots.lines(there, [record.stage for record in history])
 
 
 def table(history: History) -> tuple[list[str], list[list[str]]]:
-    """(header, a row an epoch) with the columns that have something to say."""
+    """(header, a row per epoch) with the columns that contain values."""
     columns: dict[str, Sequence[float | None]] = {"loss": _losses(history)}
     columns |= {f"val {name} %": _validation(history, name) for name in ("mAP", "CF1")}
     for name, words in _TARGETS.items():
@@ -44,7 +44,7 @@ def table(history: History) -> tuple[list[str], list[list[str]]]:
 
 
 def relabellings(history: History) -> tuple[list[str], list[list[str]]]:
-    """(header, a row for each relabelling): what was added, what is used now, and how right it is (Durand, table 2)."""
+    """(header, a row for each relabelling): labels added, labels used, and their accuracy (Durand 2019, table 2)."""
     rates = {
         "positives_right": "positives right %",
         "negatives_right": "negatives right %",
@@ -66,7 +66,7 @@ def relabellings(history: History) -> tuple[list[str], list[list[str]]]:
 
 
 def _shares(history: History, target: str) -> list[float | None]:
-    """Of the unknown labels of each epoch, the share in % that was scored so; None where none was."""
+    """Of the unknown labels of each epoch, the share in % with this target; None if there is none."""
     return [_percent(record.unknown.share(target) or None) if record.unknown else None for record in history]
 
 

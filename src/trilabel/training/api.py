@@ -28,7 +28,7 @@ from trilabel.training.setup import prepare
 from trilabel.training.signals import stop_children
 from trilabel.training.splits import TrainingSplit, split_for_training
 
-logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it greets every run with tips
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it logs tips at the start of every run
 
 
 def train(
@@ -44,7 +44,7 @@ def train(
 
     dataset: split already (`split_for_training`) or not.
     recipe: a name (see `trilabel recipes`) or a Config.
-    out: the run folder. An existing one is refused unless `resume` (continue where it stopped) or `overwrite`.
+    out: the run folder. An existing one is an error unless `resume` (continue where it stopped) or `overwrite`.
     source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
     """
     config = resolve(recipe)
@@ -60,34 +60,34 @@ def train(
             raise TrilabelError(message) from None
         raise RuntimeError(f"{kind}: {message} (in one of {config.devices} processes)") from error
     except KeyboardInterrupt:
-        stop_children()  # Ctrl-C reaches them by itself, a signal to this process alone does not
+        stop_children()  # Ctrl-C reaches them anyway, a signal to this process does not
         raise
     return order.folder.run()
 
 
 def prepare_torch() -> None:
-    """Spares a machine without a GPU from looking for one at each step.
+    """Avoids searching for a GPU at each step on a machine without one.
 
-    Adam asks each time, and Fabric has torch open the driver's library for the answer, so that asking does not spoil
-    processes that are forked later; where there is no driver, that only takes time.
+    Adam checks each time, and Fabric has torch open the driver's library for the answer, so that the check does not
+    break processes that are forked later; without a driver, that only takes time.
     """
     if not torch.cuda.is_available():
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
 
 
 def _with_method(config: Config, labels: Labels) -> Config:
-    """The configuration with a method in the place of "auto"."""
+    """The configuration with a method instead of "auto"."""
     method, settings = choose_method(labels)
     config = replace(config, method=method, settings=config.settings or settings)
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
-    log.info(f"method: {config.method}{given} (chosen by what is known; see `trilabel methods`)")
+    log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
     return config
 
 
 def _fabric(config: Config) -> Fabric:
     accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
     if accelerator == "cuda" and not torch.cuda.is_available():
-        raise TrilabelError("device 'cuda' was asked for, but torch finds no GPU; use --device cpu or auto")
+        raise TrilabelError("device 'cuda' was requested, but torch finds no GPU; use --device cpu or auto")
     strategy: Any = "auto"
     if config.devices > 1:
         # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
@@ -99,7 +99,7 @@ def _fabric(config: Config) -> Fabric:
 
 @dataclass(frozen=True)
 class _Order:
-    """What to train; calling it is the work of one process, which may be another than the one that made it."""
+    """What to train; calling it does the work of one process, possibly another than the one that created it."""
 
     split: TrainingSplit
     config: Config
@@ -113,7 +113,7 @@ class _Order:
         with shown(self.show), nullcontext() if fabric.is_global_zero else quiet(bars=True):
             self._train(fabric)
         if multiprocessing.parent_process() is not None and fabric.world_size > 1:
-            # Left to the end of the process, the group's threads may still run when it ends, which aborts it.
+            # Otherwise the group's threads may still run at the end of the process, which aborts it.
             fabric.barrier()
             torch.distributed.destroy_process_group()
 
@@ -132,7 +132,7 @@ class _Order:
         try:
             fit(job)
         except BaseException:
-            with suppress(Exception):  # what went wrong first is what counts
+            with suppress(Exception):  # the first error is the one that counts
                 job.state.wait_for_files()
             raise
         job.state.wait_for_files()

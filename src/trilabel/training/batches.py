@@ -26,7 +26,7 @@ def epoch_batches(
 ) -> list[NDArray[np.int64]]:
     """The batches of one process in one epoch: every image once in a random order, the last batch perhaps smaller.
 
-    With several processes the last batch is filled up from the start of the order so that all do equally much.
+    With several processes the last batch is filled up from the start of the order so that all do the same work.
     """
     order = np.random.default_rng(seed).permutation(count)
     together = batch_size * world
@@ -36,20 +36,20 @@ def epoch_batches(
 
 
 def seed_torch(place: Sequence[int], device: torch.device) -> int:
-    """Seeds torch from where the run stands (seed, stage, epoch, step, process); gives the seed.
+    """Seeds torch from the position of the run (seed, stage, epoch, step, process); returns the seed.
 
-    All randomness is drawn so: a run that was killed and resumed makes the same draws as one that was not, and no
-    generator state has to be saved.
+    All randomness is seeded this way: a run that was killed and resumed makes the same draws as one that was not, and
+    no generator state has to be saved.
     """
     seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))
-    torch.default_generator.manual_seed(seed)  # for dropout and the like
-    if device.type == "cuda":  # torch.manual_seed asks for GPUs again at each call, a millisecond
+    torch.default_generator.manual_seed(seed)  # for dropout and similar layers
+    if device.type == "cuda":  # torch.manual_seed searches for GPUs at each call, which takes a millisecond
         torch.cuda.manual_seed(seed)
     return seed
 
 
 class LabelReader:
-    """Labels of images as B×C on the device. Those that take little memory lie there whole: a step copies nothing."""
+    """Labels of images as B×C on the device. All are kept there if they take little memory."""
 
     def __init__(self, labels: Labels, device: torch.device) -> None:
         self.labels, self.device = labels, device
@@ -69,7 +69,7 @@ class ViewMaker:
         self.views = Views(backbone.mean, backbone.std, config.flip, config.crop, config.erase)
 
     def training(self, images: Tensor, draw: torch.Generator, two: bool) -> tuple[Tensor, Tensor | None]:
-        """B×3×S×S uint8 -> (the view to learn from, a strongly augmented second one where a method wants `two`)."""
+        """B×3×S×S uint8 -> (the view to learn from, a strongly augmented second view if a method needs `two`)."""
         images = self.lay_out(images)  # while it is small: views keep the layout, or nearly
         first = self.views.strong if self.config.augment == "strong" and not two else self.views.weak
         weak = self.lay_out(first(images, draw))
@@ -100,7 +100,7 @@ class BatchMaker:
         self.image_size, self.rank = image_size, rank
 
     def __call__(self, images: ImageBatch, stage: Stage, now: Progress, two_views: bool) -> Batch:
-        """The images with their labels on the device, weak ones filled in; draws depend on where the run is."""
+        """The images with their labels on the device, weak ones filled in; draws depend on the position of the run."""
         device, strong = self.labels.device, None
         for position, message in images.failed:
             log.warning(f"left out of epoch {now.epoch}: {message} (image {self.labels.labels.ids[position]!r})")
@@ -110,7 +110,7 @@ class BatchMaker:
         if self.relabelling is not None and not stage.warm_up:
             labels = self.relabelling.fill(labels, rows)
         pixels = images.images
-        if not len(images.positions):  # every image was broken: a black one, so that the model has something to see
+        if not len(images.positions):  # every image was broken: use a black one, so that the model has an input
             pixels = torch.zeros((1, 3, self.image_size, self.image_size), dtype=torch.uint8, device=device)
         if not stage.linear:
             draw = torch.Generator().manual_seed(seed)

@@ -1,6 +1,6 @@
 """Checkpoints: one safetensors file each, with everything that is not a tensor as JSON in its header.
 
-One file means that tensors and counters can never be of two different moments; it is replaced whole or not at all.
+With one file, tensors and counters are always of the same moment; it is replaced completely or not at all.
 Nothing is ever unpickled.
 """
 
@@ -33,10 +33,10 @@ def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
 
 
 class Writer:
-    """Writes checkpoints while training on a GPU goes on, in the order in which they are asked for; two wait at most.
+    """Writes checkpoints while training on a GPU continues, in the order of the calls; at most two wait.
 
-    What is to be written is copied on the device first, which takes no time; from there on it may change. Where one
-    cannot be written, those behind it are not either: a file never speaks of another that is not there.
+    Tensors are first copied on the device, which takes no time; after that they may change. If one checkpoint cannot
+    be written, later ones are not written either: a file never refers to another that does not exist.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Writer:
         self._under_way: deque[Future[None]] = deque()
 
     def save(self, path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """As `checkpoint.save`, later; what goes wrong is raised by a later `save` or `wait`."""
+        """As `checkpoint.save`, but in the background; errors are raised by a later `save` or `wait`."""
         self.wait(until=1)
         try:
             copies = {name: value.detach().clone() for name, value in tensors.items()}
@@ -60,7 +60,7 @@ class Writer:
         return None
 
     def wait(self, until: int = 0) -> None:
-        """Until no more than so many are still to be written."""
+        """Waits until at most this many checkpoints are still to be written."""
         while len(self._under_way) > until:
             self._under_way.popleft().result()
 
@@ -74,7 +74,7 @@ class Writer:
     ) -> None:
         if before is not None:
             before.result()
-        with torch.cuda.stream(stream):  # None: as ever
+        with torch.cuda.stream(stream):  # None: the current stream
             _write(path, tensors, state)
 
 
@@ -86,7 +86,7 @@ def load(path: str | Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[st
 
 
 def load_state(path: str | Path) -> dict[str, Any]:
-    """The state alone."""
+    """Only the state."""
     with _opened(path) as file:
         return _state(file)
 
@@ -94,7 +94,7 @@ def load_state(path: str | Path) -> dict[str, Any]:
 def _state(file: Any) -> dict[str, Any]:
     state = json.loads((file.metadata() or {})["state"])
     if not isinstance(state, dict):
-        raise ValueError("its state is no dictionary")
+        raise ValueError("its state is not a dictionary")
     return state
 
 
@@ -123,7 +123,7 @@ def part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What an optimizer remembers, as "parameter number.name" -> tensor (learning rates are set at each step)."""
+    """The state of an optimizer, as "parameter number.name" -> tensor (learning rates are set at each step)."""
     memory = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": value
@@ -134,7 +134,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Puts back what `optimizer_tensors` gave."""
+    """Restores the tensors of `optimizer_tensors`."""
     memory: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         number, key = name.split(".", 1)
@@ -143,5 +143,5 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     for parameter, values in optimizer.state.items():
         for key, value in values.items():
             if isinstance(value, Tensor) and value.shape == parameter.shape:
-                # Files know no memory layout, but fused optimizers want that of the parameter (channels-last).
+                # Files have no memory layout, but fused optimizers need that of the parameter (channels-last).
                 values[key] = torch.empty_like(parameter).copy_(value)

@@ -1,4 +1,4 @@
-"""Whether method, head, graph and relabelling exist and go together, found out before anything slow begins."""
+"""Checks, before anything slow starts, that method, head, graph and relabelling exist and are compatible."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -16,7 +16,7 @@ from trilabel.training.strategies import check_relabel
 
 
 def check_components(config: Config, labels: Labels, resumes: bool = False) -> Any:
-    """Refuses components that do not exist, cannot learn from such labels, or do not go together.
+    """Raises an error for components that do not exist, cannot learn from such labels, or are incompatible.
 
     Returns the method's settings as its dataclass.
     resumes: the run has a checkpoint, and no longer needs the weights that it started from.
@@ -35,7 +35,7 @@ def check_components(config: Config, labels: Labels, resumes: bool = False) -> A
 def _check_kept_head(config: Config, labels: Labels) -> None:
     if config.weights is None or not is_run(config.weights):
         given = "" if config.weights is None else f", not {config.weights}"
-        raise TrilabelError(f"keep_head starts from the head of a trained run: name it, --weights RUN{given}")
+        raise TrilabelError(f"keep_head starts from the head of a trained run: pass --weights RUN{given}")
     if RunFolder(Path(config.weights)).read().classes != list(labels.classes):
         raise TrilabelError(f"{config.weights}: keep_head needs a run on the same classes in the same order")
 
@@ -45,7 +45,9 @@ def _check_head_of_method(config: Config) -> None:
     if heads and config.head not in heads:
         raise TrilabelError(f"method {config.method!r} needs --head {' or '.join(heads)}, not {config.head!r}")
     if heads and config.graph != "none":
-        raise TrilabelError(f"method {config.method!r} reads what its head gives: no graph can stand behind it")
+        raise TrilabelError(
+            f"method {config.method!r} needs the output of its head: it cannot be combined with a graph"
+        )
 
 
 def _check_relabelling(config: Config) -> None:
@@ -60,7 +62,7 @@ def _check_relabelling(config: Config) -> None:
 
 
 def _refuse_misplaced_settings(config: Config) -> None:
-    """Says where a setting belongs that was given to the method and is another component's."""
+    """Raises an error for a setting of the method that belongs to another component."""
     if config.method not in METHODS:
         return
     others = {"head": HEADS.get(config.head), "graph": GRAPHS.get(config.graph)}

@@ -1,7 +1,7 @@
-"""What becomes of unknown labels while a model trains: how they were scored, how often rightly, and what they cost.
+"""How unknown labels are treated while a model trains: their targets, how often these are right, and their losses.
 
-Kim 2022: figure 4 (precision of what a method changes), figure 1 and table 1 (a model first learns what is true and
-later memorises what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
+Kim 2022: figure 4 (precision of the labels a method changes), figure 1 and table 1 (a model first learns true labels
+and later memorizes false ones). If labels were hidden on purpose, the truth is compared with; the method never sees it.
 """
 
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from trilabel.labels.bits import ROWS_AT_ONCE
 from trilabel.methods import AllReduce
 from trilabel.training.record import UnknownTargets
 
-# The loss of every label in the first epoch and its highest later on: 8 bytes a label.
+# The loss of every label in the first epoch and its highest later on: 8 bytes per label.
 _MOST_LABELS_FOLLOWED = 50_000_000
 BINS = 20  # of histograms of probabilities (Wang 2023, figures 1 and 5)
 
-# Where each kind of label is counted (see `_kind_of`): TP, TN and FN of taking unknown for absent.
+# Where each kind of label is counted (see `_kind_of`): TP, TN and FN of treating unknown as absent.
 _KINDS = {"known_positives": 3, "true_negatives": 0, "hidden_positives": 2}
 
 
 class Diagnosis(nn.Module):
-    """Counts of the epoch under way and, where the truth is at hand, the loss of every label. On the device."""
+    """Counts of the current epoch and, if the truth is available, the loss of every label. On the device."""
 
     targets: Tensor  # 10: unknown labels by target (absent, none, present) × truth (−1, 0, +1); the rest
-    probabilities: Tensor  # 3×20: known absent, unknown, known present × how probable it was said to be
+    probabilities: Tensor  # 3×20: known absent, unknown, known present × predicted probability
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
     later: Tensor  # N×C: highest loss after it
@@ -47,7 +47,7 @@ class Diagnosis(nn.Module):
         self.register_buffer("later", torch.full(size, -1.0))
 
     def start_epoch(self, epoch: int) -> None:
-        """Begins to count anew; with the first epoch of a stage also forgets the losses."""
+        """Resets the counts; in the first epoch of a stage also the losses."""
         for count in self.counts().values():
             count.zero_()
         if epoch == 1:
@@ -55,12 +55,12 @@ class Diagnosis(nn.Module):
             self.later.fill_(-1.0)
 
     def counts(self) -> dict[str, Tensor]:
-        """What is counted in the epoch under way, by name; over several processes these add up."""
+        """The counts of the current epoch, by name; those of several processes add up."""
         return {"targets": self.targets, "kinds": self.kinds, "probabilities": self.probabilities}
 
     @torch.no_grad()
     def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
-        """Adds a step: B×C labels, truth (0 where that is not known either), and what the method gave for them."""
+        """Adds a step: B×C labels, truth (0 where it is also unknown), and the method's results."""
         bins = bin_of(torch.sigmoid(step["logits"].float())) + BINS * (labels + 1)
         self.probabilities += _histogram(bins, 3 * BINS).view(3, BINS)
         if "targets" in step:
@@ -79,7 +79,7 @@ class Diagnosis(nn.Module):
                     self.later[rows] = torch.maximum(self.later[rows], loss)
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """Brings together what the processes saw of different images."""
+        """Combines the losses of the processes, which saw different images."""
         self.first.copy_(all_reduce(self.first, "max"))
         self.later.copy_(all_reduce(self.later, "max"))
 
@@ -118,7 +118,7 @@ class Diagnosis(nn.Module):
 
 @dataclass(frozen=True)
 class LabelSummary:
-    """What became of the labels of an epoch; the fields of the same names of `EpochRecord`."""
+    """How the labels of an epoch were treated; the fields of the same names of `EpochRecord`."""
 
     probabilities: dict[str, list[int]]
     unknown: UnknownTargets | None
@@ -138,12 +138,12 @@ def _unknown_targets(counts: list[list[int]]) -> UnknownTargets:
 
 
 def bin_of(probabilities: Tensor) -> Tensor:
-    """Which of the equal parts of [0, 1] each lies in, from 0."""
+    """The bin of [0, 1] that each is in, from 0."""
     return (probabilities * BINS).floor().clamp(0, BINS - 1)
 
 
 def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> dict[str, list[int]]:
-    """How probable known positives and negatives of N validation images are said to be, in equal parts of [0, 1].
+    """Histograms over [0, 1] of the predicted probabilities of known positives and negatives of N validation images.
 
     scores: N×C logits.
     """
@@ -157,10 +157,10 @@ def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> d
 
 
 def _histogram(places: Tensor, count: int) -> Tensor:
-    """How many there are of 0 … count − 1; `bincount` would wait for the device."""
+    """How often each of 0 … count − 1 occurs; `bincount` would wait for the device."""
     return torch.histc(places.float(), count, 0, count - 1).to(torch.int64)
 
 
 def _kind_of(labels: Tensor, truth: Tensor) -> Tensor:
-    """B×C int8: 3 known present; 0 in truth absent, 2 in truth present but unknown; 1 none of these."""
+    """B×C int8: 3 known present; 0 truly absent, 2 truly present but unknown; 1 none of these."""
     return torch.where(labels * truth < 0, 1, torch.where(labels > 0, 3, truth + 1))

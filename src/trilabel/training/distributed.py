@@ -1,4 +1,4 @@
-"""Several processes that train one model: what they agree on, and what they tell each other."""
+"""Several processes that train one model: what they synchronize."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class Processes:
-    """The processes of a run; with a single one everything is as it is here, and nothing is sent."""
+    """The processes of a run; with a single process nothing is sent."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
@@ -21,7 +21,7 @@ class Processes:
         return self.rank == 0
 
     def any(self, here: bool) -> bool:
-        """Whether it is so in any process: all must save or stop at the same step."""
+        """Whether this is true in any process: all must save or stop at the same step."""
         if self.count == 1:
             return here
         return bool(self.all_reduce(torch.tensor(float(here), device=self.fabric.device), "sum").item())
@@ -37,5 +37,5 @@ class Processes:
                 torch.distributed.broadcast(buffer, src=0)
 
     def barrier(self) -> None:
-        """Waits until all processes are here."""
+        """Waits until all processes call this."""
         self.fabric.barrier()

@@ -1,4 +1,4 @@
-"""Tables that a finished run leaves for people: labels that were filled in, and how labels go together."""
+"""Tables that a finished run writes for people: weak labels, and relations between labels."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from trilabel.methods import Method
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 
-_MOST_WEAK_LABELS = 20_000_000  # a table of so many takes half a gigabyte and a minute
+_MOST_WEAK_LABELS = 20_000_000  # a table of this size takes half a gigabyte and a minute
 
 
 def write_exports(folder: RunFolder, labels: Labels, method: Method[Any], relabelling: Relabelling | None) -> None:
-    """Writes weak labels and the label graph, as of the best epoch, where the run has such.
+    """Writes weak labels and the label graph of the best epoch, if the run has them.
 
-    Weak labels of relabelling go before those of the method.
+    Weak labels of relabelling take precedence over those of the method.
     """
     weak = method.weak_labels() if relabelling is None else _weak_labels(folder, relabelling)
     if weak is not None:
@@ -34,6 +34,6 @@ def _weak_labels(folder: RunFolder, relabelling: Relabelling) -> sp.csr_array | 
         log.info("the best epoch has no weak labels (it may be from before relabelling): no table is written")
         return None
     if count > _MOST_WEAK_LABELS:
-        log.info(f"{count:,} weak labels: too many for a table, they are in {folder.best}")
+        log.info(f"{count:,} weak labels: too many for a table; they are in {folder.best}")
         return None
     return relabelling.weak_labels()

@@ -1,4 +1,4 @@
-"""Stopping at numbers that are not finite, with the step and images at which they began."""
+"""Stops the run at numbers that are not finite, with the step and images where they started."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from trilabel.training.setup import Job
 
 
 def check_loss(job: Job, order: Sequence[NDArray[np.int64]], wait: bool) -> str:
-    """The mean loss so far in words; stops the run where a loss was not finite (see `EpochTotals.loss_so_far`)."""
+    """The mean loss so far as text; stops the run if a loss was not finite (see `EpochTotals.loss_so_far`)."""
     now, totals = job.state.progress, job.state.totals
     if not totals.counted:  # no image of this epoch could be read so far
         return ""

@@ -1,4 +1,4 @@
-"""What changes the weights: optimizers, the learning rate as a function of the step, the EMA of the weights."""
+"""Optimizers, the learning rate as a function of the step, the EMA of the weights."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ class ModelEma:
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
         weights = {name: value.detach() for name, value in module.state_dict().items()}  # the module's own memory
-        once = {(value.data_ptr(), value.shape): name for name, value in weights.items()}  # some share theirs
+        once = {(value.data_ptr(), value.shape): name for name, value in weights.items()}  # some share their memory
         averages = {name: weights[name].clone() for name in once.values()}
         self.state = {name: averages[once[value.data_ptr(), value.shape]] for name, value in weights.items()}
         floats = [name for name in averages if weights[name].is_floating_point()]
@@ -82,7 +82,7 @@ class ModelEma:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Moves towards the weights after `step` updates (from 1); early on faster, or random weights would linger."""
+        """Moves towards the weights after `step` updates (from 1); faster at first, or random weights would persist."""
         torch._foreach_lerp_(*self._floats, 1 - min(self.decay, step / (step + 9)))
         if self._counters[0]:
             torch._foreach_copy_(*self._counters)
@@ -97,6 +97,6 @@ class ModelEma:
                 average.copy_(own)
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Takes up an average that was saved."""
+        """Loads a saved average."""
         for name, value in state.items():
             self.state[name].copy_(value)

@@ -1,4 +1,4 @@
-"""What a run knows of an epoch once it is over: one typed value, a line of metrics.jsonl."""
+"""The record of a finished epoch: one typed value, a line of metrics.jsonl."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -9,9 +9,9 @@ _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or 
 
 @dataclass(frozen=True)
 class UnknownTargets:
-    """As what the unknown labels of an epoch were scored, and, where the truth is known, how often rightly.
+    """The targets of the unknown labels of an epoch and, if the truth is known, how often they were right.
 
-    Leaving a label out counts as right where calling it absent would have been wrong.
+    Leaving a label out counts as right if treating it as absent would have been wrong.
     """
 
     as_absent: int = 0
@@ -22,14 +22,14 @@ class UnknownTargets:
     as_present_right: float | None = None
 
     def share(self, name: str) -> float:
-        """Share of the unknown labels that were scored so ("as_absent", "left_out" or "as_present")."""
+        """Share of the unknown labels with this target ("as_absent", "left_out" or "as_present")."""
         count: int = getattr(self, name)
         return count / max(1, self.as_absent + self.left_out + self.as_present)
 
 
 @dataclass(frozen=True)
 class Relabelled:
-    """Weak labels that relabelling filled in, and, against the truth, how right they are (Durand 2019, table 2)."""
+    """Weak labels that relabelling filled in, and their accuracy, if the truth is known (Durand 2019, table 2)."""
 
     positives: int
     negatives: int
@@ -42,7 +42,7 @@ class Relabelled:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch: losses, time, what became of unknown labels, validation."""
+    """One epoch: losses, time, the treatment of unknown labels, validation."""
 
     stage: str
     epoch: int  # counts from 1 in each stage
@@ -59,13 +59,13 @@ class EpochRecord:
     """By kind of label (known_positives, true_negatives, hidden_positives), where the truth is known."""
     highest_loss_in_first_epoch: Mapping[str, float] = field(default_factory=dict)
     """By kind of label, the share whose loss was highest in the first epoch."""
-    val: Mapping[str, Any] = field(default_factory=dict)  # what `metrics.evaluate` gives; empty without validation
+    val: Mapping[str, Any] = field(default_factory=dict)  # the result of `metrics.evaluate`; empty without validation
     val_probabilities: Mapping[str, list[int]] = field(default_factory=dict)  # histograms: positives, negatives
     val_unknown_as_absent: bool = False  # no validation label is known to be absent, so unknown counted as absent
     val_seconds: float = 0.0
 
     def metric(self, name: str) -> float:
-        """A validation metric to compare epochs by; −∞ where it is undefined."""
+        """A validation metric to compare epochs by; −∞ if it is undefined."""
         value = self.val.get(name)
         return float("-inf") if value is None else float(value)
 
@@ -77,7 +77,7 @@ class EpochRecord:
         return "  ".join([*words, f"{self.seconds + self.val_seconds:.1f} s"])
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary that `from_json` reads back; what there is nothing to tell of is left out."""
+        """A plain dictionary that `from_json` reads back; empty fields are left out."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         kept = {name: value for name, value in values.items() if value not in (None, {}, False) or name in _ALWAYS}
         for name in ("unknown", "relabelled"):

@@ -13,14 +13,14 @@ from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
 from trilabel.training.validation import scoring_weights
 
-_RELABELLING = 2**31  # in the place of the process's number, which is never this: its draws are others than a step's
+_RELABELLING = 2**31  # used as the process number, so that its draws differ from those of a step
 
 
 @torch.no_grad()
 def relabel(job: Job, stage: Stage, model: nn.Module, images: ImageSource) -> Relabelled | None:
-    """Chooses weak labels where that is due before the epoch under way; None where it is not.
+    """Chooses weak labels if that is due before the current epoch; None if it is not.
 
-    A run that is killed on the way resumes from the end of the epoch before and does it all again: nothing is saved in
+    A run that is killed meanwhile resumes from the end of the epoch before and repeats the pass: nothing is saved in
     between, and every draw comes from (seed, stage, epoch, batch).
     """
     now, relabelling = job.state.progress, job.relabelling
@@ -44,7 +44,7 @@ def _choose(job: Job, model: nn.Module, images: ImageSource) -> None:
     chunks = in_order(len(images), config.batch_size)[rank::world]
     with progress("relabelling", len(chunks)) as advance:
         for done, batch in enumerate(images.batches(chunks, skip_broken=config.broken == "skip")):
-            number = rank + done * world  # of the batch, whichever process has it
+            number = rank + done * world  # the number of the batch over all processes
             seed_torch([config.seed, now.stage, now.epoch, number, _RELABELLING], fabric.device)
             if len(batch.positions):
                 rows = to_device(torch.from_numpy(batch.positions), fabric.device)

@@ -1,6 +1,6 @@
 """Curriculum labelling (Durand 2019, section 3.3): between epochs the model fills in the unknown labels it finds easy.
 
-What it fills in are weak labels: kept apart from the known ones, which never change, and chosen anew each time.
+These weak labels are kept apart from the known ones, which never change, and are chosen again each time.
 """
 
 import math
@@ -38,7 +38,7 @@ class Relabelling(nn.Module):
         self.register_buffer("absent", bits.empty(*labels.shape))
 
     def due(self, epoch: int, epochs: int) -> bool:
-        """Whether to choose anew before this epoch of a stage of so many."""
+        """Whether to choose weak labels again before this epoch of a stage with this many epochs."""
         return epoch in (relabel_epochs(epochs) if self.settings.epochs is None else self.settings.epochs)
 
     def scores(self, model: nn.Module, images: Tensor) -> Tensor:
@@ -47,19 +47,19 @@ class Relabelling(nn.Module):
         head: Any = model.head
         if self.strategy != "uncertainty":
             return torch.stack([head(summary)])
-        # Of a map whole channels: dropping single cells would hardly change what is pooled.
+        # Of a map, whole channels: dropping single cells would hardly change the pooled value.
         drop = F.dropout if summary.ndim == 2 else F.dropout2d
         passes = [head(drop(summary, self.settings.dropout, training=True)) for _ in range(self.settings.passes)]
         return torch.stack(passes)
 
     def fill(self, labels: Tensor, rows: Tensor) -> Tensor:
-        """B×C labels of these rows with the weak ones in the place of unknown ones."""
+        """B×C labels of these rows with unknown ones replaced by weak ones."""
         classes = labels.shape[1]
         present, absent = (unpacked(plane[rows], classes).to(labels.dtype) for plane in (self.present, self.absent))
         return torch.where(labels == 0, present - absent, labels)
 
     def forget(self) -> None:
-        """No weak label is left."""
+        """Removes all weak labels."""
         self.present.zero_()
         self.absent.zero_()
 
@@ -69,15 +69,15 @@ class Relabelling(nn.Module):
         self.present[rows], self.absent[rows] = packed(weak > 0), packed(weak < 0)
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """Brings together what the processes chose, each for its own images; the others were forgotten before."""
+        """Combines the choices of the processes, each for its own images; earlier choices were removed before."""
         for plane in (self.present, self.absent):
             plane.copy_(all_reduce(plane, "sum"))
 
     def summary(self, truth: Labels | None) -> Relabelled:
-        """How many labels there are to learn from now and, against the truth, how right the weak ones are.
+        """The number of labels to learn from and, if the truth is known, the accuracy of the weak ones.
 
-        The true-positive rate is over the weakly labelled that are present in truth, the true-negative rate over those
-        that are absent; a strategy that adds no negatives has neither.
+        The true-positive rate is over the weak labels that are truly present, the true-negative rate over those that
+        are truly absent; a strategy that adds no negatives has neither.
         """
         counts = np.zeros((2, 3), np.int64)  # weak absent, weak present × in truth absent, unknown, present
         for start in range(0, len(self.labels), ROWS_AT_ONCE):
@@ -118,9 +118,9 @@ class Relabelling(nn.Module):
 
 
 def describe(done: Relabelled, known_share: float, epoch: int) -> str:
-    """One line on a relabelling for a person."""
+    """One line for the log about a relabelling."""
     if not done.positives + done.negatives:
-        return f"relabelled before epoch {epoch}: no unknown label was easy enough; relabel.threshold decides"
+        return f"relabelled before epoch {epoch}: no unknown label was easy enough; change relabel.threshold"
     added = [
         f"{count:,} {things}" + ("" if right is None else f" ({right:.1%} right)")
         for count, things, right in (

@@ -1,4 +1,4 @@
-"""Resuming a run: from its last checkpoint, with the labels and settings it began with."""
+"""Resuming a run: from its last checkpoint, with the labels and settings it was started with."""
 
 import json
 
@@ -10,17 +10,17 @@ MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"
 
 
 def resume(job: Job) -> None:
-    """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
+    """Loads the last checkpoint; raises an error if labels or settings differ from those of the start."""
     path, before = job.folder.path, job.folder.read().config.to_json()
     now = json.loads(json.dumps(job.config.to_json()))  # as `before` was read: lists for tuples
     changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
     if changed:
         raise TrilabelError(
-            f"{path}: this run began with other settings ({', '.join(sorted(changed))}); start a new one"
+            f"{path}: this run was started with other settings ({', '.join(sorted(changed))}); start a new one"
         )
     if Labels.load(job.folder.labels) != job.labels:
-        raise TrilabelError(f"{path}: the labels differ from those this run began with; start a new one")
-    if job.folder.last.is_file():  # else it was stopped before its first checkpoint, and starts from the beginning
+        raise TrilabelError(f"{path}: the labels differ from those this run was started with; start a new one")
+    if job.folder.last.is_file():  # otherwise it was stopped before its first checkpoint and starts from the beginning
         job.state.load(job.folder.last, first=job.processes.is_first)
         _refuse_missing_files(job)
     if job.processes.is_first:
@@ -29,7 +29,7 @@ def resume(job: Job) -> None:
 
 
 def _refuse_missing_files(job: Job) -> None:
-    """Stops before hours of training, rather than after them."""
+    """Raises an error before hours of training rather than after them."""
     now = job.state.progress
     needed = [job.folder.start] if job.stages[now.stage].warm_up else []
     if now.best is not None:

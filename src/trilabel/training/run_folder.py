@@ -32,17 +32,17 @@ def _version_of(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class RunDescription:
-    """What a run is, as config.json says."""
+    """The description of a run, as in config.json."""
 
     config: Config
     classes: list[str]
     image_size: int
-    source: Mapping[str, Any]  # how to read the data set again; empty where nobody said
+    source: Mapping[str, Any]  # how to read the data set again; empty if it was not given
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where the files of a run are; knows their names and how to write them safely."""
+    """The files of a run: their names, and how to write them safely."""
 
     path: Path
 
@@ -67,27 +67,27 @@ class RunFolder:
 
     @property
     def weak_labels(self) -> Path:
-        """A table of the labels that the method gave to unknown ones for good, as of the best epoch."""
+        """A table of the labels that the method permanently assigned to unknown ones, as of the best epoch."""
         return self.path / "weak_labels.csv"
 
     @property
     def label_graph(self) -> Path:
-        """A table of what the method learned of how labels go together, as of the best epoch."""
+        """A table of the relations between labels that the method learned, as of the best epoch."""
         return self.path / "label_graph.csv"
 
     @property
     def labels(self) -> Path:
-        """The labels that it learned from."""
+        """The labels that the run learned from."""
         return self.path / "labels.npz"
 
     def check(self, resume: bool, overwrite: bool) -> None:
-        """Refuses a folder that holds something, unless told to resume or overwrite a run; changes nothing."""
+        """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing."""
         ours = any(file.is_file() for file in (self.path / _OURS, self.path / "versions.json", self.labels))
         if resume:
             if not (self.path / _OURS).is_file():
                 raise TrilabelError(f"{self.path}: no run to resume here (no {_OURS}); start it without resume")
         elif self.path.is_file():
-            raise TrilabelError(f"{self.path}: this is a file; a run needs a folder of its own")
+            raise TrilabelError(f"{self.path}: this is a file; a run needs its own folder")
         elif self._holds_something():
             if not overwrite:
                 raise TrilabelError(f"{self.path}: this folder exists; choose another, or pass --resume or --overwrite")
@@ -95,11 +95,11 @@ class RunFolder:
                 raise TrilabelError(f"{self.path}: not a trilabel run, so it is not overwritten; choose another")
 
     def _holds_something(self) -> bool:
-        """Whether anything is there but what a killed process may have left of a file."""
+        """Whether the folder contains anything other than temporary files of a killed process."""
         return self.path.is_dir() and any(not file.name.startswith(".") for file in self.path.iterdir())
 
     def make_empty(self) -> None:
-        """Makes the folder; a run that is there is renamed first and then removed."""
+        """Creates the folder; an existing run is renamed first and then removed."""
         if self._holds_something():
             aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.old")
             self.path.rename(aside)
@@ -107,7 +107,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def describe(self, description: RunDescription, labels: Labels) -> None:
-        """Writes what the run is: config.json, versions.json, labels.npz."""
+        """Writes the description of the run: config.json, versions.json, labels.npz."""
         versions = {"trilabel": __version__, "python": platform.python_version()} | dict(map(_version_of, _BENEATH))
         write_text(self.path / "versions.json", json.dumps(versions, indent=1))
         labels.save(self.labels)
@@ -127,7 +127,7 @@ class RunFolder:
         write_text(self.path / _OURS, json.dumps(values, indent=1, ensure_ascii=False))
 
     def read(self) -> RunDescription:
-        """What `describe` wrote."""
+        """The description that `describe` wrote."""
         file = self.path / _OURS
         if not file.is_file():
             raise TrilabelError(f"{self.path}: not a run folder (no {_OURS} in it)")
@@ -158,7 +158,7 @@ class RunFolder:
         return Run(self.path, self.read().config, self.read_history(), self.best_record())
 
     def classifier(self) -> tuple[Classifier, RunDescription]:
-        """(the model of the best epoch, what the run is)."""
+        """(the model of the best epoch, the description of the run)."""
         description = self.read()
         tensors, _ = checkpoint.load(self.best, "model.")
         classifier = create_model(description.config, len(description.classes), description.image_size)
@@ -186,5 +186,5 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Validation metrics of the best epoch; empty where there was no validation."""
+        """Validation metrics of the best epoch; empty if there was no validation."""
         return dict(self.best.val)

@@ -1,4 +1,4 @@
-"""Checkpoints on time, and stopping where the run can be resumed."""
+"""Regular checkpoints, and stopping so that the run can be resumed."""
 
 import signal
 import time
@@ -20,24 +20,24 @@ def save(job: Job) -> None:
 
 
 def sync_memory(job: Job) -> None:
-    """Gives every process what the others' methods and diagnoses remember of their images."""
+    """Synchronizes what the methods and diagnoses of all processes remember of their images."""
     if job.processes.count > 1:
         job.method.sync(job.processes.all_reduce)
         job.state.diagnosis.sync(job.processes.all_reduce)
 
 
 def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
-    """In the middle of an epoch: saves where the last checkpoint is old, stops where a signal asks for it."""
+    """Within an epoch: saves if the last checkpoint is old, stops if a signal was received."""
     late = time.monotonic() - job.saved_at > 60 * job.config.save_minutes
     if job.processes.any(late or bool(job.signals)):
-        check_loss(job, order, wait=True)  # a checkpoint from after a loss that was not finite would be of no use
+        check_loss(job, order, wait=True)  # a checkpoint after a loss that was not finite would be useless
         sync_memory(job)
         save(job)
         stop_if_asked(job)
 
 
 def stop_if_asked(job: Job) -> None:
-    """Ends the run where any process was sent a signal; everything is on disk then."""
+    """Ends the run if any process received a signal; everything is on disk then."""
     if job.processes.any(bool(job.signals)):
         job.state.wait_for_files()
         log.info(f"stopped; resume with: trilabel train --resume {job.folder.path}")

@@ -1,4 +1,4 @@
-"""Being asked to stop: at the next good moment while training, at once but tidily otherwise."""
+"""Handling of signals: training stops after a step, everything else at once but cleanly."""
 
 import multiprocessing
 import os
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from trilabel.log import log
 
-_SAME_WISH = 1.0  # seconds in which a second signal is the same wish, come by another way
+_SAME_REQUEST = 1.0  # seconds in which a second signal is the same request, received another way
 
 
 def stop_children(patience: float = 60.0) -> None:
-    """Asks the processes that this one started to stop as Ctrl-C would, and waits for them."""
+    """Interrupts the processes that this one started, as Ctrl-C would, and waits for them."""
     children = multiprocessing.active_children()
     for child in children:
         if child.pid is not None:
@@ -38,8 +38,8 @@ def stop_signals() -> Iterator[list[int]]:
         if not received:
             received.append(number)
             first = time.monotonic()
-            log.info("stopping after this step; once more to stop at once")
-        elif time.monotonic() - first > _SAME_WISH:
+            log.info("stopping after this step; interrupt again to stop at once")
+        elif time.monotonic() - first > _SAME_REQUEST:
             raise KeyboardInterrupt
 
     for number in before:

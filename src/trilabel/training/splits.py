@@ -1,4 +1,4 @@
-"""Which images a run learns from and which choose its epoch, worked out once and handed on."""
+"""The training and validation images of a run, determined once and passed on."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ _SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their 
 
 
 class TrainingSplit(NamedTuple):
-    """A data set, the rows to learn from and the rows that choose the epoch."""
+    """A data set, its training rows, and the validation rows on which the epoch is chosen."""
 
     dataset: Dataset
     train: NDArray[np.int64]
@@ -36,7 +36,7 @@ class TrainingSplit(NamedTuple):
 
 
 def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
-    """Training and validation rows as `config.train_split` and `config.val` say; a share is set apart where asked."""
+    """Training and validation rows from `config.train_split` and `config.val`; a share is held out if requested."""
     name = config.val
     if name == "auto":
         name = "val" if len(dataset.splits.get("val", ())) else str(_AUTO_SHARE)
@@ -48,7 +48,9 @@ def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
             name = HELD_OUT
         train, val = dataset.rows_of(config.train_split), dataset.rows_of(name)
         if not len(val):
-            raise TrilabelError(f"validation split {name!r} has no images to choose an epoch by; name another, or none")
+            raise TrilabelError(
+                f"validation split {name!r} has no images to choose an epoch on; give another split, or none"
+            )
     if not len(train):
         raise TrilabelError(f"split {config.train_split!r} has no images to learn from")
     if both := len(np.intersect1d(train, val)):
@@ -67,13 +69,13 @@ def _as_share(text: str) -> float | None:
 
 
 def check_validation(labels: Labels, select: str) -> None:
-    """Logs what the validation labels cannot tell; refuses labels that tell nothing, and no metric."""
+    """Logs what the validation labels cannot measure; raises an error for unusable labels or an unknown metric."""
     if not len(labels):
         return
     sample = metrics.evaluate(np.zeros((2, labels.shape[1])), np.ones((2, labels.shape[1]), np.int8))
     names = [name for name, value in sample.items() if value is None or isinstance(value, float)]
     if select not in names:
-        raise TrilabelError(f"no validation metric {select!r} to choose the epoch by; there are: {', '.join(names)}")
+        raise TrilabelError(f"no validation metric named {select!r} to choose the epoch; there are: {', '.join(names)}")
     positives, negatives = labels.counts_per_class()
     if not positives.any():
         raise TrilabelError(
@@ -87,17 +89,17 @@ def check_validation(labels: Labels, select: str) -> None:
         )
     if not negatives.any():
         log.warning(
-            "no validation label is known to be absent: there unknown counts as absent, to choose the epoch by; its "
-            "scores say which epoch is better, not how good it is"
+            "no validation label is known to be absent: unknown counts as absent there, to choose the epoch; the "
+            "scores show which epoch is better, not how good it is"
         )
     elif labels.known_share < 1:
-        log.info(f"validation labels are {labels.known_share:.1%} known; its scores are over the known ones only")
+        log.info(f"{labels.known_share:.1%} of validation labels are known; scores are over these only")
 
 
 def validation_truth(labels: Labels) -> Labels | NDArray[np.int8]:
-    """What validation scores are compared with: the known labels, or, where none is absent, all others as absent.
+    """The labels for validation: the known ones or, if none is absent, with all unknown ones as absent.
 
-    Without negatives nothing can be scored wrong, so every epoch would be as good as any other.
+    Without negatives nothing can be scored wrong, so all epochs would be equally good.
     """
     if not len(labels) or labels.counts_per_class()[1].any():
         return labels

@@ -1,4 +1,4 @@
-"""What a stage trains and on what: the whole model on images, or its head on features computed once."""
+"""The model and data of a stage: the whole model on images, or its head on features computed once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +26,10 @@ class Task(nn.Module):
         self.method = method
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """What the method's step gives."""
+        """The result of the method's step."""
         if not len(batch.rows):
-            # Every image was broken: nothing to learn, but the same step as the other processes. The method is not
-            # told, or it would remember something of an image that is not there.
+            # Every image was broken: nothing to learn, but the same step as in the other processes. The method is
+            # not called, because it would remember something of an image that does not exist.
             nothing = self.model(batch.images).logits.sum() + sum(weights.sum() for weights in self.parameters())
             return {"loss": 0 * nothing}
         return self.method.step(self.model, batch)
@@ -37,7 +37,7 @@ class Task(nn.Module):
 
 @dataclass(frozen=True)
 class StageRun:
-    """A stage with its model and its images, or the features that stand for them."""
+    """A stage with its model and its images, or the features that replace them."""
 
     stage: Stage
     model: nn.Module
@@ -70,7 +70,7 @@ def record_passes(job: Job) -> None:
     if not plain or job.recorded:
         return
     several = min(config.batch_size, len(job.images)) * job.method.views
-    job.state.wait_for_files()  # their thread waits for the device, which recording does not bear
+    job.state.wait_for_files()  # their thread waits for the device, which would break recording
     images = job.views.lay_out(torch.zeros(several, 3, size, size, device=device))
     capture(job.model.backbone, images, job.fabric.autocast)
     job.recorded = True
@@ -78,14 +78,14 @@ def record_passes(job: Job) -> None:
 
 @torch.no_grad()
 def compute_features(job: Job, images: ImageSource) -> ImageSource:
-    """What the head needs of each image, computed once without augmentation."""
+    """The features that the head needs of each image, computed once without augmentation."""
     job.model.eval()
     chunks = in_order(len(images), job.scoring_batch_size)
     store: Tensor | None = None
     with progress("computing features", len(images)) as advance:
         for batch in images.batches(chunks, skip_broken=True):
             for _, message in batch.failed:
-                raise TrilabelError(f"{message}; the linear stage needs every image: replace it or take it out")
+                raise TrilabelError(f"{message}; the linear stage needs every image: replace or remove it")
             if job.signals:  # nothing is lost yet
                 raise KeyboardInterrupt
             with job.fabric.autocast():
@@ -98,7 +98,7 @@ def compute_features(job: Job, images: ImageSource) -> ImageSource:
 
 
 def _room_for(count: int, features: Tensor, head: str) -> Tensor:
-    """An empty tensor for the features of so many images like these."""
+    """An empty tensor for the features of this many images."""
     needed = count * features[0].numel() * features.element_size()
     if needed > free_memory(features.device):
         raise TrilabelError(

@@ -7,13 +7,13 @@ from trilabel.config import Config
 
 @dataclass(frozen=True)
 class Stage:
-    """A stretch of training with one set of trained parameters."""
+    """A part of training with one set of trained parameters."""
 
     name: str
     epochs: int
     lr: float
     linear: bool = False  # only the head, on features computed once
-    warm_up: bool = False  # only for what the method learns of the labels; the model then starts again
+    warm_up: bool = False  # only for what the method learns about the labels; the model is then reset
 
 
 def plan_stages(config: Config, warm_up_epochs: int = 0) -> list[Stage]:

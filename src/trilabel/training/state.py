@@ -1,4 +1,4 @@
-"""Everything of a run that changes while it trains, and its way to disk and back."""
+"""Everything that changes while a run trains, and how it is saved and loaded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,11 +21,11 @@ from trilabel.training.totals import EpochTotals
 
 @dataclass
 class Progress:
-    """How far a run is."""
+    """The position of a run."""
 
     stage: int = 0
-    epoch: int = 1  # the epoch under way
-    step: int = 0  # batches of it that are done
+    epoch: int = 1  # the current epoch
+    step: int = 0  # finished batches of it
     lr: float = 0.0  # base learning rate of the last step
     images_left_out: int = 0  # images of this epoch that could not be read
     seconds: float = 0.0  # spent on it so far
@@ -61,7 +61,7 @@ class Progress:
 
 
 class State:
-    """Model, method, weak labels, diagnosis, optimizer, EMA, the epoch's totals, and how far it all is."""
+    """Model, method, weak labels, diagnosis, optimizer, EMA, the epoch's totals, and the position of the run."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class State:
         self.optimizer: torch.optim.Optimizer
         self.ema: ModelEma | None = None
         self._writer = checkpoint.Writer() if device.type == "cuda" else None  # elsewhere a copy takes as long
-        self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to give it to
+        self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to load it into
 
     def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> None:
-        """Takes the optimizer and EMA of a stage, and gives them what was read from disk for them."""
+        """Attaches the optimizer and EMA of a stage and loads their saved tensors into them."""
         self.optimizer, self.ema = optimizer, ema
         if self._unclaimed:
             checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
@@ -92,7 +92,7 @@ class State:
             self._unclaimed = {}
 
     def start_epoch(self) -> None:
-        """Begins to count from nothing; in the middle of an epoch it is not called."""
+        """Resets all counts; not called in the middle of an epoch."""
         self.totals.start_epoch()
         self.diagnosis.start_epoch(self.progress.epoch)
 
@@ -102,7 +102,7 @@ class State:
         self.totals.start_epoch()
 
     def save(self, file: Path, all_reduce: AllReduce, write: bool = True) -> None:
-        """Writes everything needed to resume here, with the totals of all processes; only one of them does `write`."""
+        """Writes everything needed to resume here, with the totals of all processes; only one should `write`."""
         totals = self.totals.all_reduced(all_reduce)
         counts = {name: all_reduce(value, "sum") for name, value in self.diagnosis.counts().items()}
         if not write:
@@ -122,14 +122,14 @@ class State:
         (checkpoint.save if self._writer is None else self._writer.save)(file, tensors, state)
 
     def wait_for_files(self) -> None:
-        """Until everything that was saved is on disk."""
+        """Waits until everything that was saved is on disk."""
         if self._writer is not None:
             self._writer.wait()
 
     def load(self, file: Path, first: bool = True) -> None:
-        """Goes back to what `save` wrote; optimizer and EMA follow when they are attached.
+        """Loads what `save` wrote; optimizer and EMA follow when they are attached.
 
-        Totals and counts are of all processes together, so only the `first` one takes them up.
+        Totals and counts are of all processes together, so only the `first` one loads them.
         """
         tensors, progress = self._read_weights(file)
         self.progress = Progress.from_json(progress)
@@ -137,7 +137,7 @@ class State:
         followed = checkpoint.part("diagnosis", tensors)
         if followed["first"].shape != self.diagnosis.first.shape:
             raise TrilabelError(
-                f"{file}: the run began with the truth of hidden labels known and resumes without, or the other way "
+                f"{file}: the run was started with the truth of hidden labels and resumes without it, or the other way "
                 "round; give the data set as it was"
             )
         self.diagnosis.load_state_dict(followed)
@@ -147,11 +147,11 @@ class State:
         self._unclaimed = tensors
 
     def load_model(self, file: Path) -> None:
-        """The model alone as it was when `file` was written."""
+        """Loads only the model, as it was when `file` was written."""
         self.model.load_state_dict(checkpoint.part("model", checkpoint.load(file, "model.")[0]))
 
     def load_weights(self, file: Path) -> None:
-        """Model, method and weak labels as they were when `file` was written."""
+        """Loads model, method and weak labels, as they were when `file` was written."""
         self._read_weights(file)
 
     def _read_weights(self, file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -13,7 +13,7 @@ from trilabel.settings import settings_of
 
 
 class Strategy(NamedTuple):
-    """What is easy, the threshold that Durand 2019 gives it, and settings that only it has."""
+    """Which labels are easy, the threshold of Durand 2019, and settings that only this strategy has."""
 
     what: str
     threshold: float | None
@@ -22,7 +22,7 @@ class Strategy(NamedTuple):
 
 STRATEGIES: dict[str, Strategy] = {
     "score": Strategy("[a] scores (logits) of at least the threshold, or at most its negative", 2.0),
-    "proportion": Strategy("[b] of a batch's unknown labels the threshold's share, by |score|", 0.8),
+    "proportion": Strategy("[b] the share (threshold) of a batch's unknown labels with the largest |score|", 0.8),
     "positive": Strategy("[c] scores of at least the threshold: positives only", 5.0),
     "ensemble": Strategy("[d] as score, with the mean score of this model and those of other runs", 2.0, ("runs",)),
     "uncertainty": Strategy(
@@ -37,10 +37,10 @@ _SETTINGS_OF_ONE = {name for strategy in STRATEGIES.values() for name in strateg
 
 @dataclass(frozen=True)
 class RelabelSettings:
-    """When, and how easy a label must be."""
+    """When to relabel, and how easy a label must be."""
 
     epochs: tuple[int, ...] | None = None
-    """Before which epochs of a stage; none: half-way and at three quarters (10 and 15 of 20)."""
+    """Epochs of a stage before which to relabel; none: half-way and at three quarters (10 and 15 of 20)."""
     threshold: float | None = None
     """What counts as easy; none: as published (2, 0.8, 5, 2 and 0.3, in the order of the strategies)."""
     passes: int = 10
@@ -67,7 +67,7 @@ def easy(strategy: str, threshold: float | None, scores: Tensor, labels: Tensor)
             chosen = torch.ones_like(labels, dtype=torch.bool)
         case _:
             raise unknown_name_error("relabelling", strategy, STRATEGIES)
-    sign = (mean > 0).to(torch.int8) - (mean < 0).to(torch.int8)  # 0 for a score of 0 or NaN: it says nothing
+    sign = (mean > 0).to(torch.int8) - (mean < 0).to(torch.int8)  # 0 for a score of 0 or NaN, which has no sign
     return torch.where(chosen & (labels == 0), sign, 0)
 
 
@@ -81,31 +81,33 @@ def _largest(sizes: Tensor, among: Tensor, share: float) -> Tensor:
 
 
 def relabel_epochs(epochs: int) -> tuple[int, ...]:
-    """Half-way and at three quarters of a stage: 10 and 15 of 20; never before the first, when nothing is learned."""
+    """Half-way and at three quarters of a stage: 10 and 15 of 20; never before the first epoch."""
     return tuple(sorted({max(2, epochs // 2), max(2, 3 * epochs // 4)}))
 
 
 def check_relabel(strategy: str, settings: Mapping[str, Any], stages: Sequence[int] = ()) -> RelabelSettings:
-    """The settings of relabelling; refuses what makes no sense. `stages` are the epochs of each stage, if known."""
+    """The settings of relabelling; an error if they are invalid. `stages` are the epochs of each stage, if known."""
     if strategy not in STRATEGIES:
         raise unknown_name_error("relabelling", strategy, ("none", *STRATEGIES))
     chosen: RelabelSettings = settings_of(RelabelSettings, settings, strategy, "relabelling")
     _check_threshold(strategy, chosen.threshold)
     if chosen.passes < 2:
-        raise TrilabelError(f"relabelling: passes is 2 or more, or nothing varies, not {chosen.passes}")
+        raise TrilabelError(f"relabelling: passes must be 2 or more, or nothing varies, not {chosen.passes}")
     if not 0 < chosen.dropout < 1:
-        raise TrilabelError(f"relabelling: dropout is a share of features, above 0 and below 1, not {chosen.dropout}")
+        raise TrilabelError(
+            f"relabelling: dropout must be a share of features, above 0 and below 1, not {chosen.dropout}"
+        )
     if others := sorted(_SETTINGS_OF_ONE & set(settings) - set(STRATEGIES[strategy].settings)):
         owner = next(name for name, other in STRATEGIES.items() if others[0] in other.settings)
-        raise TrilabelError(f"relabel.{others[0]} goes with relabelling by {owner}, not by {strategy}")
+        raise TrilabelError(f"relabel.{others[0]} is a setting of relabelling by {owner}, not by {strategy}")
     if strategy == "ensemble" and not chosen.runs:
-        raise TrilabelError("relabelling by ensemble takes the mean with other runs: name them, relabel.runs=RUN,RUN")
+        raise TrilabelError("relabelling by ensemble averages with other runs: give them, relabel.runs=RUN,RUN")
     if chosen.epochs is not None and (not chosen.epochs or min(chosen.epochs) < 1):
-        raise TrilabelError(f"relabelling: epochs count from 1, not {chosen.epochs}")
+        raise TrilabelError(f"relabelling: epochs must be 1 or more, not {chosen.epochs}")
     first = min(chosen.epochs or (2,))
     if stages and first > max(stages):
         raise TrilabelError(
-            f"relabelling before epoch {first} never happens in {max(stages)} epochs; name others, such as "
+            f"relabelling before epoch {first} never happens in {max(stages)} epochs; choose others, such as "
             "relabel.epochs=2,3, or train for longer"
         )
     return chosen

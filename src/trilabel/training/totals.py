@@ -1,4 +1,4 @@
-"""Sums of what the steps of an epoch returned. They lie on the device, and nothing waits for it unless told to."""
+"""Sums of the values that the steps of an epoch return. They are on the device; nothing waits unless requested."""
 
 from collections.abc import Mapping
 
@@ -16,14 +16,14 @@ class EpochTotals:
         self.start_epoch()
 
     def start_epoch(self) -> None:
-        """Forgets the epoch before."""
+        """Resets all sums."""
         self.sums: dict[str, Tensor] = {}
         self.counted = 0  # steps that learned from something
         self._first_bad = torch.full((), -1, device=self.device)
         self._copied: tuple[Tensor, torch.cuda.Event] | None = None  # on its way from the device
 
     def add(self, parts: Mapping[str, Tensor], step: int) -> None:
-        """Adds what a step (from 0) returned; tensors that are no scalars are not for the log."""
+        """Adds what a step (from 0) returned; tensors that are not scalars are ignored."""
         for name, part in parts.items():
             if part.ndim == 0:
                 value = part.detach().double()
@@ -35,8 +35,8 @@ class EpochTotals:
     def loss_so_far(self, wait: bool) -> tuple[float | None, int]:
         """(mean loss of this epoch so far, its first step whose loss was not finite or −1).
 
-        Unless told to `wait` for the device, it gives what held at the call before, as far as that has arrived; None
-        and −1 where it has not.
+        Without `wait`, it does not wait for the device and returns the values of the call before, if they have arrived;
+        otherwise None and −1.
         """
         now = torch.stack((self.sums["loss"] / self.counted, self._first_bad.double()))
         before = self._copied
@@ -63,7 +63,7 @@ class EpochTotals:
         return {name: float(value / counted) for name, value in totals.items()}
 
     def load(self, totals: Mapping[str, Tensor], first: bool) -> None:
-        """Takes up what `all_reduced` gave; being of all processes together, only the `first` one does."""
+        """Loads the result of `all_reduced`; since it is of all processes together, only the `first` one does."""
         self.start_epoch()
         self.counted = int(totals["counted"]) if first else 0
         for name, value in totals.items():

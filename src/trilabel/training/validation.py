@@ -20,7 +20,7 @@ from trilabel.training.stages import Stage
 
 @contextmanager
 def scoring_weights(job: Job, model: nn.Module) -> Iterator[None]:
-    """The weights to score with inside: the EMA where one is kept, and the first process's statistics."""
+    """Inside this context, the model has the EMA weights, if there are any, and the first process's statistics."""
     job.processes.sync_buffers(model)
     ema = job.state.ema
     if ema is None:
@@ -35,7 +35,7 @@ def scoring_weights(job: Job, model: nn.Module) -> Iterator[None]:
 
 
 def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSource) -> EpochRecord:
-    """The record with what the validation images say; as it is where there are none."""
+    """The record with validation metrics; unchanged if there are no validation images."""
     if not len(images):
         return record
     begun = time.monotonic()
@@ -66,7 +66,7 @@ def score_images(job: Job, model: nn.Module, images: ImageSource) -> Tensor:
 
 
 def out_of_patience(job: Job, stage: Stage) -> bool:
-    """Whether the stage has gone on for too long without a better epoch."""
+    """Whether the stage has continued for too long without improvement."""
     now, patience = job.state.progress, job.config.patience
     if stage.warm_up or now.best is None or patience is None:
         return False

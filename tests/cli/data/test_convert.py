@@ -55,7 +55,7 @@ def test_what_cannot_be_written_is_refused_before_reading(photos: Path, capsys: 
         (["--out", photos / "x.trilabel", "--layout", "long"], "no option 'layout'"),
         (
             ["--out", photos / "folder", "--to", "native", "--overwrite"],
-            "folder: this is a folder; name a file to write",
+            "folder: this is a folder; give a file to write",
         ),
     ):
         assert message in complaint(capsys, "data", "convert", photos / "one.csv", *arguments)

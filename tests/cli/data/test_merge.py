@@ -21,7 +21,7 @@ def test_merging(photos: Path, capsys: Capture) -> None:
     assert call("data", "merge", *sets, *out, "--conflict", "unknown", "--same", "content") == 0
     told = capsys.readouterr().out
     assert "2 images and 1 classes are in several sets" in told and "  dog: 2" in told
-    assert "photos/b.png, dog: present in one, absent in two" in told and "they are kept out of train" in told
+    assert "photos/b.png, dog: present in one, absent in two" in told and "and are kept out of train" in told
 
 
 def test_merging_with_a_map_of_classes(photos: Path, capsys: Capture) -> None:
@@ -33,7 +33,7 @@ def test_merging_with_a_map_of_classes(photos: Path, capsys: Capture) -> None:
     (photos / "map.csv").write_text("from,to\ntree,plant\n")
     line = complaint(capsys, "data", "merge", *named, "--map", photos / "map.csv", "--out", photos / "no.csv")
     assert "no class in any set to rename named 'tree'" in line and "did you mean 'Tree'?" in line
-    assert "name two" in complaint(capsys, "data", "merge", named[0], "--out", photos / "no.csv", code=2)
+    assert "give at least two" in complaint(capsys, "data", "merge", named[0], "--out", photos / "no.csv", code=2)
     same = [photos / "one.csv", photos / "one.csv"]
     assert "two sets have the same name" in complaint(
         capsys, "data", "merge", *same, "--out", photos / "no.csv", code=2

@@ -116,7 +116,7 @@ def test_years(home):
     for split in ("train", "val"):
         file = home / f"annotations/instances_{split}2014.json"
         file.with_name(f"instances_{split}2017.json").write_bytes(file.read_bytes())
-    assert refusal(home) == "ROOT: holds instances of 2014, 2017; choose one with year"
+    assert refusal(home) == "ROOT: contains instances of 2014, 2017; choose one with year"
     assert len(read(home, year=2017)) == 5
     assert refusal(home, year=2015) == (
         "ROOT: no instances of 2015 here, only instances_train2014.json, instances_train2017.json, "
@@ -181,7 +181,7 @@ def test_captions_that_are_missing(tmp_path):
     images[2]["split"] = "train"
     save(file, {"images": images, "annotations": texts})
     assert refusal(file, labels="captions") == (
-        "ROOT: captions of the train split hold no word; there is nothing to make classes of"
+        "ROOT: captions of the train split contain no words, so there are no classes"
     )
     save(file, small(annotations=[{"image_id": 2}]))
     assert refusal(file, labels="captions") == "ROOT, line 7: annotations[0].caption is missing"
@@ -252,7 +252,7 @@ def test_lvis(tmp_path):
     assert dataset.notes == (
         "annotated categories are present, negative ones absent, others unknown",
         "1 images without annotations are unknown",
-        "2 annotations have no usable box, or their image no size: no boxes of them",
+        "2 annotations have no usable box or image size: no boxes are read for them",
     )
     assert read(file, empty="absent").labels == dataset.labels  # a list of negatives, even an empty one, says enough
     closed = read(file, unlisted="absent")
@@ -320,7 +320,7 @@ def test_the_same_file_name_in_two_splits(tmp_path):
         save(tmp_path / f"{split}.json", small())
     dataset = read(tmp_path)
     assert dataset.ids == ["train/a.jpg", "train/b.jpg", "val/a.jpg", "val/b.jpg"]
-    assert dataset.notes[-1] == "2 file names stand in two splits: ids are split/file_name"
+    assert dataset.notes[-1] == "2 file names are in two splits: ids are split/file_name"
 
 
 def test_categories_are_the_same_by_name(tmp_path):
@@ -332,7 +332,7 @@ def test_categories_are_the_same_by_name(tmp_path):
     dataset = read(tmp_path)
     assert dataset.classes == ["dog", "cat", "cow"]
     assert dataset.labels.to_signed().tolist() == [[-1, 1, -1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
-    assert "1 categories have the name of another one: they are one class" in dataset.notes
+    assert "1 categories have the name of another one: they become one class" in dataset.notes
 
 
 def test_ids_of_images_that_are_texts_and_paths_of_windows(tmp_path):
@@ -352,7 +352,7 @@ def test_boxes_that_are_none(tmp_path, box):
     document["annotations"][0]["bbox"] = box
     dataset = read(save(tmp_path / "a.json", document))
     assert dataset.boxes is None and dataset.labels.to_signed().tolist() == [[-1, 1], [1, -1]]
-    assert dataset.notes[-1] == "2 annotations have no usable box, or their image no size: no boxes of them"
+    assert dataset.notes[-1] == "2 annotations have no usable box or image size: no boxes are read for them"
 
 
 def test_boxes_are_kept_inside_the_image(tmp_path):
@@ -377,17 +377,17 @@ def test_files_whose_names_tell_no_split(tmp_path):
     save(tmp_path / "one.json", small())
     assert splits_of(read(tmp_path)) == {}
     save(tmp_path / "two.json", small())
-    message = "ROOT: one.json, two.json: no telling which is of which split; name one of them as path"
+    message = "ROOT: one.json, two.json: their splits are unclear; give the path of one of them"
     assert refusal(tmp_path) == message
     save(tmp_path / "my-test.json", small())
-    assert read(tmp_path).notes[-1] == "left out, as the name tells no split: one.json, two.json"
+    assert read(tmp_path).notes[-1] == "left out, because their names contain no split: one.json, two.json"
     save(tmp_path / "my_test_2.json", small())
-    assert refusal(tmp_path) == "ROOT: my-test.json, my_test_2.json are both of split 'test'; name one as path"
+    assert refusal(tmp_path) == "ROOT: my-test.json, my_test_2.json are both of split 'test'; give the path of one"
 
 
 def test_what_is_not_there(tmp_path, home):
     assert refusal(tmp_path / "coco/train2014") == (
-        "ROOT: no COCO file of instances here (such as annotations/instances_train2014.json); name the file, or choose "
+        "ROOT: no COCO file of instances here (such as annotations/instances_train2014.json); give a file, or choose "
         "other labels"
     )
     for file in (home / "annotations").glob("instances_*"):
@@ -395,7 +395,7 @@ def test_what_is_not_there(tmp_path, home):
     assert detect(home)
     assert refusal(home) == (
         "ROOT: no COCO file of instances here, only captions_train2014.json, captions_val2014.json, "
-        "person_keypoints_val2014.json; name the file, or choose other labels"
+        "person_keypoints_val2014.json; give a file, or choose other labels"
     )
     assert refusal(home / "annotations/captions_val2014.json") == (
         "ROOT, line 1: the document has captions and no categories; choose labels='captions'"
@@ -514,7 +514,7 @@ def test_damaged_records(tmp_path, changes, message):
         (
             b'{"images": [{"id": 1, "file_name": "\\ud800"}], "annotations": [],'
             b'"categories": [{"id": 1, "name": "a"}]}',
-            ": the name '\\ud800' at position 0 holds bytes that are no text; rename it",
+            ": the name '\\ud800' at position 0 contains bytes that are not text; rename it",
         ),
     ],
 )
@@ -534,7 +534,7 @@ def test_options_out_of_range(home):
     assert refusal(home, labels="boxes") == "ROOT: labels='boxes': use one of 'instances', 'captions'"
     assert refusal(home, empty="no") == "ROOT: empty='no': use one of 'unknown', 'absent'"
     assert refusal(home, unlisted="no") == "ROOT: unlisted='no': use one of 'auto', 'absent', 'unknown'"
-    assert refusal(home, labels="captions", words=0) == "ROOT: words=0: take one word or more"
+    assert refusal(home, labels="captions", words=0) == "ROOT: words=0: use 1 or more"
 
 
 # ---- writing
@@ -612,7 +612,7 @@ def test_what_is_written_is_read_back(tmp_path):
     np.testing.assert_allclose(back.boxes.xyxy, boxes.xyxy[:3], atol=1e-4)
 
 
-def test_a_fully_labelled_set_is_plain_coco(tmp_path):
+def test_a_fully_labeled_set_is_plain_coco(tmp_path):
     write(dataset_of([[1, -1], [1, 1]], tmp_path), tmp_path / "full.json")
     document = json.loads((tmp_path / "full.json").read_text())
     assert [sorted(image) for image in document["images"]] == [["file_name", "id"]] * 2
@@ -636,7 +636,7 @@ def test_images_in_memory_and_several_splits(tmp_path):
 
 def test_what_cannot_be_written(tmp_path):
     dataset = dataset_of([[1]], tmp_path)
-    for path, message in ((tmp_path / "a.txt", "a COCO file is called something.json; change the name"),):
+    for path, message in ((tmp_path / "a.txt", "the name of a COCO file must end in .json; change it"),):
         with pytest.raises(TrilabelError) as caught:
             write(dataset, path)
         assert str(caught.value) == f"{path}: {message}" and not path.exists()

@@ -135,7 +135,7 @@ def test_image_column_by_name_or_first(tmp_path):
 
 def test_columns_that_are_no_classes(tmp_path):
     path = table(tmp_path, "image,sex,cat\na.jpg,F,1\n")
-    assert "(if 'sex' is no class, pass it in ignore; if it holds tags, pass its name as tags)" in refusal(path)
+    assert "(if 'sex' is not a class, pass it in ignore; if it contains tags, pass its name as tags)" in refusal(path)
     assert read(path, ignore=["sex"]).classes == ["cat"]
     assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
     long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
@@ -414,7 +414,7 @@ def test_what_cannot_be_written(tmp_path):
         (Labels.from_signed(np.zeros((0, 2))), "nothing to write in 0 images × 2 classes"),
         (Labels.from_signed([[1]], [""], ["a"]), "class name that is empty or has a zero byte"),
         (Labels.from_signed([[1]], ["cat"], ["a\0b"]), "image name that is empty or has a zero byte"),
-        (overlap, "image 'a.jpg' is in splits 'train' and 'val'; a table holds one"),
+        (overlap, "image 'a.jpg' is in splits 'train' and 'val'; a table allows one"),
     ):
         with pytest.raises(TrilabelError, match=message):
             write(data, path)
@@ -462,7 +462,7 @@ def test_ways_to_separate_tags(tmp_path, cell, options, classes):
 
 def test_which_column_holds_the_tags(tmp_path):
     (tmp_path / "t.csv").write_text("image,age,words\n1.jpg,5,a;b\n")
-    with pytest.raises(TrilabelError, match="'words'; which one holds the tags\\? pass its name as tags"):
+    with pytest.raises(TrilabelError, match="'words'; which one contains the tags\\? pass its name as tags"):
         read(tmp_path / "t.csv", layout="tags")
     assert read(tmp_path / "t.csv", layout="tags", ignore=["age"]).classes == ["a", "b"]
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
@@ -496,7 +496,7 @@ def test_lists_in_a_column_called_label(tmp_path):
     assert dataset.classes == ["cat", "dog"] and "columns left out: width" in dataset.notes
     (tmp_path / "t.csv").write_text("image,label\na.jpg,['cat']\n")
     assert refusal(tmp_path / "t.csv", layout="long") == (
-        "FILE: label \"['cat']\" is a list; if cells hold several tags, pass layout='tags'"
+        "FILE: label \"['cat']\" is a list; if cells contain several tags, pass layout='tags'"
     )
 
 
@@ -505,7 +505,7 @@ def test_a_table_without_header_is_not_misread(tmp_path):
     with pytest.raises(TrilabelError) as caught:
         tl.data.read(tmp_path / "t.csv")
     assert str(caught.value) == (
-        f"{tmp_path / 't.csv'}, row 1: 'a.jpg' is an image and no name of a column; write a header above it "
+        f"{tmp_path / 't.csv'}, row 1: 'a.jpg' is an image, not the name of a column; write a header above it "
         "(image, and the classes), or pass format='list' if these are numbers of classes"
     )
 
@@ -533,7 +533,7 @@ def test_tags_among_other_columns(tmp_path):
     assert read(tmp_path / "t.csv").classes == ["tags", "cat"]
     (tmp_path / "t.csv").write_text("Bild,Wort\na.jpg,See\n")
     assert refusal(tmp_path / "t.csv").endswith(
-        "(if 'Wort' is no class, pass it in ignore; if it holds tags, pass its name as tags)"
+        "(if 'Wort' is not a class, pass it in ignore; if it contains tags, pass its name as tags)"
     )
 
 

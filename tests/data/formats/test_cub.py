@@ -50,7 +50,7 @@ def test_reads_labels_splits_and_paths(root, inside):
 def test_not_visible_as_it_stands(root):
     dataset = read(root, not_visible="absent")
     assert dataset.labels.to_signed().tolist() == [[-1, -1, 1], [-1, 1, -1], [1, -1, -1], [1, 1, -1]]
-    assert dataset.notes == ("attributes marked not visible count as they stand, nearly all as absent (3 labels)",)
+    assert dataset.notes == ("attributes marked not visible count as written, nearly all as absent (3 labels)",)
     assert refusal(root, not_visible="maybe") == "ROOT: not_visible='maybe': use one of 'unknown', 'absent'"
 
 
@@ -115,7 +115,7 @@ SPLIT = "CUB_200_2011/train_test_split.txt"
             ", line 3: image 1, attribute 1 are listed twice, first in line 1; remove one",
         ),
         (LABELS, "1 1 1 4 2\0\n", ", line 1: contains a zero byte, so it is not text; write it again"),
-        (LABELS, "", ": is empty or no table of numbers; unpack it again"),
+        (LABELS, "", ": is empty or not a table of numbers; unpack it again"),
         (LABELS, None, ": cannot be read (No such file or directory)"),
         ("CUB_200_2011/images.txt", "1 a.jpg\nb.jpg\n", ", line 2: 'b.jpg' is not a number and a name"),
         ("CUB_200_2011/images.txt", "1 a.jpg\n2\n", ", line 2: '2' is not a number and a name"),
@@ -153,7 +153,7 @@ def test_bytes_that_mean_nothing(root, file):
 def test_what_is_not_cub(root, tmp_path):
     assert not detect(root / "attributes.txt") and not detect(tmp_path / "nowhere")
     assert refusal(root / "CUB_200_2011/images") == (
-        "ROOT: no images.txt here or in CUB_200_2011; point at the folder CUB_200_2011"
+        "ROOT: no images.txt here or in CUB_200_2011; give the path of the folder CUB_200_2011"
     )
     for module in pkgutil.iter_modules(layouts.__path__):
         (tmp_path / "others" / module.name).mkdir(parents=True)

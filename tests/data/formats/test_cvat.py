@@ -145,7 +145,7 @@ def test_one_name_in_two_tasks_of_a_subset(tmp_path):
     (folder / "1.jpg").touch()
     dataset = read(tmp_path)  # of two images one file
     assert dataset.ids[2] == "35/1.jpg" and dataset.paths[0] == dataset.paths[2] == str(folder / "1.jpg")
-    assert dataset.notes[1] == "1 images share a file with one of the same name; put each where its id says"
+    assert dataset.notes[1] == "1 images share a file with one of the same name; move each to its id"
     for name in ("34/1.jpg", "34/2.jpg", "35/1.jpg"):
         (tmp_path / "images" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "images" / name).touch()
@@ -167,7 +167,7 @@ def test_video_is_refused(tmp_path):
     assert detect(export(tmp_path, track))
     message = "ROOT/annotations.xml: CVAT for video is not read; export the task as 'CVAT for images 1.1'"
     assert refusal(tmp_path) == message
-    assert refusal(export(tmp_path)) == message.replace("CVAT for video is not read", "holds no images")
+    assert refusal(export(tmp_path)) == message.replace("CVAT for video is not read", "contains no images")
     dataset = read(export(tmp_path, track, '<image name="1.jpg"/>'))
     assert "1 tracks left out" in dataset.notes
 
@@ -184,19 +184,22 @@ BOX = '<box label="cat" xtl="{}" ytl="1" xbr="2" ybr="2" rotation="{}"/>'
         ),
         ('<image name="1.jpg"><tag/></image>', "line 3: <tag> has no label"),
         ('<image id="0"/>', "line 3: <image> has no name"),
-        (f'<image name="1" {SIZE}>{BOX.format("x", 0)}</image>', "line 3: <box> has xtl 'x', which is no such number"),
+        (
+            f'<image name="1" {SIZE}>{BOX.format("x", 0)}</image>',
+            "line 3: <box> has xtl 'x', which is not such a number",
+        ),
         (
             f'<image name="1" {SIZE}>{BOX.format("nan", 0)}</image>',
-            "line 3: <box> has xtl 'nan', which is no such number",
+            "line 3: <box> has xtl 'nan', which is not such a number",
         ),
         (
             f'<image name="1" {SIZE}>{BOX.format(1, "inf")}</image>',
-            "line 3: <box> has rotation 'inf', which is no such number",
+            "line 3: <box> has rotation 'inf', which is not such a number",
         ),
         (f'<image name="1" {SIZE}>{BOX.replace("xtl", "x")}</image>', "line 3: <box> has no xtl"),
         (
             f'<image name="1" width="0" height="1">{BOX.format(1, 0)}</image>',
-            "line 3: <image> has width '0', which is no such number",
+            "line 3: <image> has width '0', which is not such a number",
         ),
     ],
 )

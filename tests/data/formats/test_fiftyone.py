@@ -153,7 +153,10 @@ def test_damaged_targets(tmp_path, target, message):
             "ROOT: class 'a' is listed twice, at positions 0 and 1; rename or",
         ),
         ({"labels": {"x": 10**30}}, "ROOT/labels.json, line 3: labels.x is not the name or number of a class; correct"),
-        ({"labels": {"\ud800": "a"}}, "ROOT: the name '\\ud800' at position 0 holds bytes that are no text; rename it"),
+        (
+            {"labels": {"\ud800": "a"}},
+            "ROOT: the name '\\ud800' at position 0 contains bytes that are not text; rename it",
+        ),
     ],
 )
 def test_damaged_labels(tmp_path, content, message):
@@ -184,8 +187,8 @@ def test_samples(quickstart, inside):
     assert dataset.notes == (
         RULE,
         "2 images have no labels: they are unknown",
-        "1 labels have no name: left out",
-        "1 images have tags of several splits: they are in none",
+        "1 labels have no name and are left out",
+        "1 images have tags of several splits and are in no split",
     )
     absent = read(quickstart, unlisted="absent").labels.to_signed().tolist()
     assert absent == [[1, -1, -1, 1], [1, -1, -1, -1], [-1] * 4, [0] * 4, [0] * 4]
@@ -240,7 +243,7 @@ GOOD = {"filepath": "1.jpg", "g": TAG}
         ([{"g": TAG}], ", line 3: samples[0].filepath is missing"),
         ([{**GOOD, "filepath": 3}], ", line 4: samples[0].filepath is 3, not a text"),
         ([{**GOOD, "tags": 3}], ", line 9: samples[0].tags is 3, not a list"),
-        ([{**GOOD, "_media_type": "video"}], ", line 9: samples[0]._media_type is no image; export images alone"),
+        ([{**GOOD, "_media_type": "video"}], ", line 9: samples[0]._media_type is not an image; export only images"),
         (
             [GOOD, {**GOOD, "g": 3}],
             ", line 12: samples[1].g is not one of Classification, Detection, Polyline, Keypoint,",
@@ -293,7 +296,7 @@ def test_does_not_claim_other_layouts(tmp_path):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_presents_are_read_back(tmp_path_factory, data):
+def test_positives_are_read_back(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("written") / "out"
     text = st.text("ab é\"'\n\\", min_size=1, max_size=4)
     classes = data.draw(st.lists(text, min_size=1, max_size=4, unique=True))
@@ -313,9 +316,9 @@ def test_writes_what_fiftyone_reads(quickstart, tmp_path):
     dataset = read(quickstart, unlisted="absent")
     out = tmp_path / "out"
     assert write(dataset, out) == [
-        "9 absent labels: the format cannot say them, not written",
-        "the splits val, train, test: the format has none, not written",
-        "3 boxes: not written",
+        "9 absent labels are not written: the format has none",
+        "the splits val, train, testare not written: the format has no splits",
+        "3 boxes are not written",
     ]
     content = json.loads((out / "labels.json").read_text())
     files = json.loads((out / "data.json").read_text())
@@ -331,19 +334,19 @@ def test_writes_what_fiftyone_reads(quickstart, tmp_path):
 def test_what_cannot_be_written(quickstart, tmp_path, small_scenes):
     dataset = read(quickstart)
     with pytest.raises(
-        TrilabelError, match=r"quickstart: has a folder data, which FiftyOne takes for the images; choose"
+        TrilabelError, match=r"quickstart: has a folder data, which FiftyOne uses for the images; choose"
     ):
         write(dataset, quickstart)
     twins = Labels.from_signed([[1], [1]], ["a"], ["1.jpg", "1.png"])
-    with pytest.raises(TrilabelError, match=r"images '1.jpg' and '1.png' are one to FiftyOne; rename one of them"):
+    with pytest.raises(TrilabelError, match=r"images '1.jpg' and '1.png' are the same to FiftyOne; rename one"):
         write(Dataset(twins.ids, list(twins.ids), twins), tmp_path / "not")
     assert not (tmp_path / "not").exists()
     notes = write(small_scenes, tmp_path / "out")
-    assert notes[-1] == "the images are in memory: data.json holds their ids, and no files"
+    assert notes[-1] == "the images are in memory: data.json contains their ids and no files"
     assert read(tmp_path / "out").ids == small_scenes.ids
     boxes = Boxes(np.array([0]), np.array([0]), np.zeros((1, 4), np.float32))
     ones = Labels.from_signed([[1]], ["a"], ["1"])
-    assert write(Dataset(["1"], ["1"], ones, boxes=boxes), tmp_path / "one") == ["1 boxes: not written"]
+    assert write(Dataset(["1"], ["1"], ones, boxes=boxes), tmp_path / "one") == ["1 boxes are not written"]
 
 
 def test_a_hundred_thousand_boxes(tmp_path):

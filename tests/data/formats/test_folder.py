@@ -27,7 +27,7 @@ def test_a_folder_a_class(tmp_path):
     assert dataset.splits == {}
     assert dataset.notes == (
         "images have the class of their folder; every other class is unknown",
-        "1 images lie in no class folder: nothing is known of them",
+        "1 images are in no class folder: their labels are unknown",
     )
 
 
@@ -47,9 +47,9 @@ def test_folders_called_like_splits_among_others_are_classes(tmp_path):
 def test_what_is_no_such_folder(tmp_path):
     grow(tmp_path, "flat/1.jpg", "flat/table.csv", "deep/a/1.txt", "good/a/1.jpg")
     assert [detect(tmp_path / name) for name in ("flat", "deep", "good", "flat/1.jpg", "no")] == [0, 0, 1, 0, 0]
-    with pytest.raises(TrilabelError, match="flat: no sub-folder with images"):
+    with pytest.raises(TrilabelError, match="flat: this folder has no sub-folders with images"):
         read(tmp_path / "flat")
-    with pytest.raises(TrilabelError, match="leave out images"):
+    with pytest.raises(TrilabelError, match="leave out the option images"):
         read(tmp_path / "good", images=tmp_path)
 
 
@@ -76,7 +76,7 @@ def test_what_may_be_meant(tmp_path):
     grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
     with pytest.raises(
         TrilabelError,
-        match=r"pass format; it holds labels.csv, old.csv: give the path of that file; if sub-folders are",
+        match=r"pass format; it contains labels.csv, old.csv: give the path of that file; if sub-folders are",
     ):
         tl.data.read(tmp_path)
 

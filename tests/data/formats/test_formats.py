@@ -192,7 +192,7 @@ def test_what_is_written_is_read_again(name, tmp_path):
 def test_formats_are_described(tmp_path):
     for name, entry in describe_formats().items():
         assert len(entry["summary"]) > 20 and len(entry["rule"]) > 20, name
-    with pytest.raises(TrilabelError, match="or name one of native, coco"):
+    with pytest.raises(TrilabelError, match="or give one of native, coco"):
         write(read(written("native", tmp_path)), tmp_path / "out")
     with pytest.raises(TrilabelError, match="no format to write named 'voc'"):
         write(read(written("native", tmp_path)), tmp_path / "out", "voc")

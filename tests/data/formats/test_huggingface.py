@@ -158,7 +158,7 @@ def test_objects_as_a_list_and_without_sizes(tmp_path):
     )
     dataset = read(tmp_path)
     assert known(dataset) == {"1.jpg": [1, 1], "2.jpg": [0, 0], "3.jpg": [1, 0]} and len(dataset.boxes.cls) == 0
-    assert dataset.notes[1:] == ("3 objects have no box, or their image no width and height: no boxes of them",)
+    assert dataset.notes[1:] == ("3 objects have no box or image size: no boxes are read for them",)
 
 
 PACKED = {"bbox": [[0, 0, 5, 10], [5, 0, 5, 5]], "categories": ["cat", "dog"]}
@@ -185,10 +185,12 @@ def test_objects_as_texts(tmp_path, spell, as_list):
 
 def test_objects_as_texts_that_are_damaged(tmp_path):
     table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,"{'categories': ['cat'"\n""")
-    message = """ROOT/metadata.csv, line 3: objects is "{'categories': ['cat'", no list or object; write such as"""
+    message = (
+        """ROOT/metadata.csv, line 3: objects is "{'categories': ['cat'", not a list or object; write for example"""
+    )
     assert refusal(tmp_path).startswith(message)
     table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,"{'categories': [{(1, 2): 3}]}"\n""")
-    message = 'ROOT/metadata.csv, line 3: objects holds {"(1, 2)": 3}, not the name or number of a label'
+    message = 'ROOT/metadata.csv, line 3: objects contains {"(1, 2)": 3}, not the name or number of a label'
     assert refusal(tmp_path) == message
     table(tmp_path, """file_name,objects\n1.jpg,"{'categories': ['cat']}"\n2.jpg,cat\n""")
     message = 'ROOT/metadata.csv, line 3: objects is "cat", not an object with lists bbox and categories'
@@ -249,7 +251,7 @@ ONE = {"file_name": "1.jpg", "tags": ["a"]}
     [
         ([ONE, "{"], "line 2: damaged JSON (Expecting property name enclosed in double quotes)"),
         ([ONE, "", "[" * 100_000], "line 3: damaged JSON (maximum recursion depth exceeded"),
-        ([ONE, "[1]"], 'line 2: no JSON object; write one per line, such as {"file_name": …}'),
+        ([ONE, "[1]"], 'line 2: not a JSON object; write one per line, like {"file_name": …}'),
         ([ONE, ONE], "line 2: image '1.jpg' is listed twice, first in line 1; remove one"),
         ([{"tags": ["a"]}], "line 1: no column file_name; add one with the path of each image"),
         ([ONE, {"tags": ["a"]}], "line 2: file_name is null, not the path of an image"),
@@ -257,12 +259,12 @@ ONE = {"file_name": "1.jpg", "tags": ["a"]}
         ([{**ONE, "file_name": "a\0"}], 'line 1: file_name "a\\u0000" has a zero byte; correct the path'),
         ([{**ONE, "split": 3}], "line 1: split is 3, not a text such as train"),
         ([{**ONE, "trilabel_id": 3}], "line 1: trilabel_id is 3, not a text"),
-        ([{**ONE, "tags": [None]}], "line 1: tags holds null, not the name or number of a label"),
-        ([{**ONE, "tags": [1.5]}], "line 1: tags holds 1.5, not the name or number of a label"),
-        ([{**ONE, "tags": "['a'"}], 'line 1: tags is "[\'a\'", no list or object; write such as ["cat", "dog"]'),
+        ([{**ONE, "tags": [None]}], "line 1: tags contains null, not the name or number of a label"),
+        ([{**ONE, "tags": [1.5]}], "line 1: tags contains 1.5, not the name or number of a label"),
+        ([{**ONE, "tags": "['a'"}], 'line 1: tags is "[\'a\'", not a list or object; write for example ["cat", "dog"]'),
         (
             [{**ONE, "tags": "{cat,dog}"}],
-            'line 1: tags is "{cat,dog}", no list or object; write such as ["cat", "dog"]',
+            'line 1: tags is "{cat,dog}", not a list or object; write for example ["cat", "dog"]',
         ),
         (
             [{"a_file_name": "1", "b_file_name": "2"}],
@@ -280,7 +282,7 @@ def test_damaged_lines(tmp_path, lines, message):
     [
         ({"bbox": []}, "objects has no categories, category, category_id, labels or label; add one of these"),
         ({"categories": 3}, 'objects is {"categories": 3}, not an object with lists bbox and categories'),
-        ({"categories": [[1]]}, "objects holds [1], not the name or number of a label"),
+        ({"categories": [[1]]}, "objects contains [1], not the name or number of a label"),
         ({"categories": [1], "bbox": []}, "objects has 1 labels, but bbox is []"),
         ({"categories": [1], "bbox": 3}, "objects has 1 labels, but bbox is 3"),
         (
@@ -328,14 +330,14 @@ def test_other_mistakes(tmp_path):
     table(tmp_path, "file_name,text\n1.jpg,hello\n")
     assert refusal(tmp_path) == (
         "ROOT: no column of 0 and 1 and none called labels, label, tags or objects, only file_name, text; "
-        "pass column, the one that holds labels"
+        "pass column, the one that contains labels"
     )
     assert refusal(tmp_path, column="tag") == "ROOT: no column 'tag' here, only file_name, text"
     jsonl(tmp_path, ONE)
-    assert refusal(tmp_path) == "ROOT/metadata.jsonl: metadata.csv is in this folder, too; remove one of them"
+    assert refusal(tmp_path) == "ROOT/metadata.jsonl: metadata.csv is also in this folder; remove one of them"
     jsonl(tmp_path, '{"file_name": "1.jpg", "tags": ["\\ud800"]}')
     (tmp_path / "metadata.csv").unlink()
-    assert refusal(tmp_path).startswith("ROOT: the name '\\ud800' at position 0 holds bytes that are no text")
+    assert refusal(tmp_path).startswith("ROOT: the name '\\ud800' at position 0 contains bytes that are not text")
     jsonl(tmp_path / "a", ONE)
     shutil.move(tmp_path / "metadata.jsonl", tmp_path / "old.jsonl")
     (tmp_path / "a/metadata.jsonl").write_bytes(b'{"file_name": "\xff"}')
@@ -412,7 +414,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, data):
 def test_writes_what_others_read(wide, tmp_path):
     out = tmp_path / "out"
     assert write(read(wide), out) == [
-        "4 images lie outside this folder: Hugging Face's loader wants them in it, so move them"
+        "4 images are outside this folder: Hugging Face's loader needs them in it; move them"
     ]
     assert (out / "metadata.csv").read_text() == (
         "file_name,trilabel_id,split,cat,hot dog,año\n"
@@ -439,15 +441,15 @@ def test_what_cannot_be_written(tmp_path):
         )
 
     boxes = Boxes(np.array([0]), np.array([0]), np.zeros((1, 4), np.float32))
-    assert write(made(boxes=boxes), tmp_path)[0] == "1 boxes: not written"
+    assert write(made(boxes=boxes), tmp_path)[0] == "1 boxes are not written"
     empty = {"train": np.array([0]), "val": np.array([], np.int64), "test": np.array([], np.int64)}
-    assert write(made(splits=empty), tmp_path)[0] == "2 splits without images left out"
+    assert write(made(splits=empty), tmp_path)[0] == "2 splits without images are left out"
     assert rows(read(tmp_path)) == {"train": [0]}
     for bad in (made(["split"]), made(["x_file_name"]), made(["a\rb"]), made([""]), made(ids=["a\0"])):
-        with pytest.raises(TrilabelError, match=r"metadata.csv: cannot hold a (class|image) called .*; rename it"):
+        with pytest.raises(TrilabelError, match=r"metadata.csv: cannot contain a (class|image) called .*; rename it"):
             write(bad, tmp_path / "not")
     both = {"train": np.array([0]), "val": np.array([0])}
-    with pytest.raises(TrilabelError, match=r"image '1.jpg' is in splits 'train' and 'val'; a table holds one"):
+    with pytest.raises(TrilabelError, match=r"image '1.jpg' is in splits 'train' and 'val'; a table allows one"):
         write(made(splits=both), tmp_path / "not")
     with pytest.raises(TrilabelError, match="nothing to write in 1 images × 0 classes"):
         write(made([]), tmp_path / "not")
@@ -455,7 +457,7 @@ def test_what_cannot_be_written(tmp_path):
 
 
 def test_writes_images_in_memory(tmp_path, small_scenes):
-    assert write(small_scenes, tmp_path)[-1] == "the images are in memory: file_name holds their ids, and no files"
+    assert write(small_scenes, tmp_path)[-1] == "the images are in memory: file_name contains their ids and no files"
     assert read(tmp_path).labels == small_scenes.labels
 
 
@@ -468,4 +470,4 @@ def test_a_hundred_thousand_images(tmp_path):
 def test_images_outside_the_folder_are_pointed_out(tmp_path):
     labels = Labels.from_signed([[1], [1]], ["cat"], ["a.jpg", "b.jpg"])
     notes = write(Dataset(labels.ids, [str(tmp_path / "a.jpg"), str(tmp_path / "hf/b.jpg")], labels), tmp_path / "hf")
-    assert notes == ["1 images lie outside this folder: Hugging Face's loader wants them in it, so move them"]
+    assert notes == ["1 images are outside this folder: Hugging Face's loader needs them in it; move them"]

@@ -44,7 +44,7 @@ def test_reads_labels_names_and_paths(file):
     assert dataset.notes == (
         "listed classes are present, all others unknown",
         "names of the classes are those in classes.txt",
-        "1 images have no class listed: nothing is known of them",
+        "1 images have no class listed: their labels are unknown",
     )
 
 
@@ -138,10 +138,10 @@ def test_where_images_are(file, tmp_path):
         (",1\n", ", line 1: ',1' names no image"),
         ("a.jpg,1\nb.jpg\na.jpg,2\n", ", line 3: image 'a.jpg' is listed twice, first in line 1; remove one"),
         ("a.jpg,1\nb.jpg,0\0\n", ", line 2: contains a zero byte, so it is not text; write it again"),
-        ("", ": is empty; a list has an image and the numbers of its classes in each line"),
+        ("", ": is empty; each line of a list must have an image and the numbers of its classes"),
         (
             "a.jpg,0,1,0\nb.jpg,1,1,0\n",
-            ": every line has 3 cells of 0 and 1, so it is a table and no list of class numbers; "
+            ": every line has 3 cells of 0 and 1, so it is a table, not a list of class numbers; "
             "give it a first line image,class,class,… and read it with format='csv'",
         ),
     ],
@@ -317,7 +317,7 @@ def test_what_a_list_cannot_hold(tmp_path):
     splits = {"train": np.array([0]), "val": np.array([1])}
     paths = [str(tmp_path / name) for name in labels.ids]
     assert write(Dataset(labels.ids, paths, labels, splits, boxes), tmp_path / "list.csv") == [
-        "4 absent labels are not written; unlisted='absent' reads all that is not listed as absent",
+        "4 absent labels are not written; unlisted='absent' reads labels that are not listed as absent",
         "splits are not written (train, val); write a list for each",
         "2 boxes are not written",
     ]
@@ -332,7 +332,7 @@ def test_images_that_a_list_cannot_name(tmp_path, name):
     with pytest.raises(TrilabelError) as caught:
         write(Dataset(labels.ids, [str(tmp_path / name)], labels), tmp_path / "list.csv")
     assert str(caught.value) == (
-        f"{tmp_path}/list.csv: a list cannot hold the image name {name!r}; rename it or write a table"
+        f"{tmp_path}/list.csv: a list cannot contain the image name {name!r}; rename it or write a table"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -350,10 +350,10 @@ def test_what_is_not_written_at_all(tmp_path):
         == "ROOT/classes.txt: names other classes; write the list into another folder"
     )
     assert complaint([[1]], ["a\nb"], "list.txt") == (
-        "ROOT/list.txt: a list cannot hold the class name 'a\\nb'; rename it or write a table"
+        "ROOT/list.txt: a list cannot contain the class name 'a\\nb'; rename it or write a table"
     )
     assert complaint([[1]], ["x"], "names.txt") == (
-        "ROOT/names.txt: names of classes are looked for in a file called so; choose another name"
+        "ROOT/names.txt: this name is reserved for the file of class names; choose another name"
     )
     assert (
         complaint(np.zeros((0, 1), np.int8), ["x"], "list.txt")

@@ -286,7 +286,7 @@ def test_reads_the_flat_form(tmp_path):
     np.testing.assert_allclose(dataset.boxes.xyxy, [[0.1, 0.2, 0.4, 0.6]], rtol=1e-6)
     assert dataset.notes == (
         NOTE.format("'choice', 'label', 'kind'", "unknown"),
-        "texts in 'choice' are taken as labels, chosen or typed; field chooses one field",
+        "texts in 'choice' are read as labels, chosen or typed; field selects one field",
         "1 labels that only some annotators of an image give are unknown",
         "1 results of type 'stars' left out",
         "1 results of type 'note' left out",
@@ -302,7 +302,7 @@ def test_typed_texts_cannot_be_told_from_choices(tmp_path):
     path = save(tmp_path, [record(1, "1.jpg", **fields), record(2, "2.jpg", remark="fog")])
     dataset = read(path)
     assert dataset.classes == ["Sea", "a red boat", "fog", "old"]
-    assert dataset.notes[1] == "texts in 'remark', 'tags' are taken as labels, chosen or typed; field chooses one field"
+    assert dataset.notes[1] == "texts in 'remark', 'tags' are read as labels, chosen or typed; field selects one field"
     assert read(path, field="choice").classes == ["Sea"]
 
 
@@ -372,14 +372,14 @@ def test_what_cannot_be_written(tmp_path):
     notes = write(dataset_of(tmp_path, splits=both), tmp_path / "tasks.json")
     assert notes == [
         "1 images are in more than one split: only the first is written",
-        "1 splits without images left out",
+        "1 splits without images are left out",
     ]
     assert read(tmp_path / "tasks.json").splits["train"].tolist() == [0, 1]
     inside = replace(dataset_of(tmp_path), paths=None, images=torch.zeros(3, 3, 1, 1, dtype=torch.uint8))
     assert write(inside, tmp_path / "tasks.json") == ["the images have no files: their ids are written as file names"]
     assert read(tmp_path / "tasks.json").labels == inside.labels
     for path, what, message in (
-        ("tasks.txt", dataset_of(tmp_path), "a file of Label Studio's is called something.json; change the name"),
+        ("tasks.txt", dataset_of(tmp_path), "the name of a Label Studio file must end in .json; change it"),
         ("t.json", dataset_of(tmp_path).take(np.array([], np.int64)), "nothing to write in 0 images × 4 classes"),
     ):
         with pytest.raises(TrilabelError) as caught:
@@ -422,7 +422,7 @@ RESULT = (0, "annotations", 0, "result")
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ([], ": holds no tasks; export the project as JSON or JSON-MIN"),
+        ([], ": contains no tasks; export the project as JSON or JSON-MIN"),
         ({}, ", line 1: the document is {}, not a list"),
         (["a"], ', line 1: [0] is "a", not an object'),
         (damaged(0, "data", value=[]), ", line 1: [0].data is [], not an object"),
@@ -441,11 +441,12 @@ RESULT = (0, "annotations", 0, "result")
         ),
         (
             damaged(*RESULT, 1, "value", "x", value=float("nan")),
-            ", line 1: [0].annotations[0].result[1].value.x is nan, which no coordinate or size is",
+            ", line 1: [0].annotations[0].result[1].value.x is nan, which is not a valid coordinate or size",
         ),
         (
             damaged(*RESULT, 1, "value", "width", value=10**400),
-            f", line 1: [0].annotations[0].result[1].value.width is 1{'0' * 39}, which no coordinate or size is",
+            f", line 1: [0].annotations[0].result[1].value.width is 1{'0' * 39}, "
+            "which is not a valid coordinate or size",
         ),
         (damaged(*RESULT, 1, "value", "y"), ", line 1: [0].annotations[0].result[1].value.y is missing"),
         (
@@ -475,7 +476,7 @@ def test_damaged_exports(tmp_path, tasks, message):
 
 
 def test_lone_surrogates(tmp_path):
-    message = r"the name '\ud800' at position 0 holds bytes that are no text; rename it"
+    message = r"the name '\ud800' at position 0 contains bytes that are not text; rename it"
     assert refusal(save(tmp_path, [task(1, "\ud800")])) == f"ROOT/export.json: {message}"
     assert refusal(save(tmp_path, [task(1, "1.jpg", annotation(choices("\ud800")))])) == f"ROOT/export.json: {message}"
 

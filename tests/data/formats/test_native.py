@@ -108,22 +108,22 @@ def test_damage_is_told(tmp_path):
     content = path.read_bytes()
     path.write_bytes(content[:-3])
     size = len(content)
-    assert refusal(path) == f"FILE: has {size - 3:,} of {size:,} bytes: cut short or added to; make it again"
+    assert refusal(path) == f"FILE: has {size - 3:,} of {size:,} bytes: cut short or extended; write it again"
     path.write_bytes(content[:-1] + b"\0")
-    assert refusal(path) == "FILE: damaged: the bytes of 'paths' are not what was written; make it again"
+    assert refusal(path) == "FILE: damaged: the bytes of 'paths' are not what was written; write it again"
     path.write_bytes(content.replace(b'"trilabel": "1"', b'"trilabel": "7"'))
-    assert refusal(path) == "FILE: is of format version 7, this trilabel reads 1; upgrade it"
+    assert refusal(path) == "FILE: has format version 7, but this trilabel reads 1; upgrade it"
     path.write_bytes(content.replace(b'\\"images\\": 4', b'\\"images\\": 5'))
-    assert refusal(path) == "FILE: damaged: the header is not what was written; make it again"
+    assert refusal(path) == "FILE: damaged: the header is not what was written; write it again"
     path.write_bytes(content.replace(b'\\"root\\"', b'\\"\\ud800\\"'))
     assert refusal(path).startswith("FILE: ")
     path.write_bytes(content + b"more")
-    assert refusal(path) == f"FILE: has {size + 4:,} of {size:,} bytes: cut short or added to; make it again"
+    assert refusal(path) == f"FILE: has {size + 4:,} of {size:,} bytes: cut short or extended; write it again"
     for junk in (b"PK", b"\xff" * 100, (5).to_bytes(8, "little") + b"[[[[[", content[:100]):
         path.write_bytes(junk)
-        assert refusal(path) == "FILE: not a trilabel file, or cut short; make it again"
+        assert refusal(path) == "FILE: not a trilabel file, or cut short; write it again"
     path.write_bytes(b"")
-    assert refusal(path) == "FILE: empty; make it again"
+    assert refusal(path) == "FILE: empty; write it again"
 
 
 def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ def test_large_files_are_checked_on_request(tmp_path, monkeypatch):
     assert "damaged" in refusal(path, verify=True)
     ends = load_file(layout.write(tmp_path))["row_ends"].tobytes()
     path.write_bytes(path.read_bytes().replace(ends, bytes(len(ends))))
-    assert refusal(path) == "FILE: damaged: the bytes of 'row_ends' are not what was written; make it again"
+    assert refusal(path) == "FILE: damaged: the bytes of 'row_ends' are not what was written; write it again"
 
 
 def test_parts_of_other_data_sets(tmp_path):

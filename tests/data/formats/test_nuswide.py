@@ -56,7 +56,7 @@ def test_all_images_together(root):
         (root / f"ImageList/{name}Imagelist.txt").unlink()
     shutil.rmtree(root / PARTS)
     assert read(root, split="none").labels == dataset.labels
-    assert refusal(root) == "ROOT: no trainimagelist.txt among the image lists; pass split='none' to do without"
+    assert refusal(root) == "ROOT: no trainimagelist.txt among the image lists; pass split='none' to ignore splits"
     assert refusal(root, split="new") == "ROOT: split='new': use one of 'published', 'none'"
 
 
@@ -146,7 +146,7 @@ def test_concepts(root):
         (
             "ImageList/TestImagelist.txt",
             "zoo\\0005_3.jpg\n",
-            ": image 'zoo/0005_3.jpg' is in the other split, too; unpack it again",
+            ": image 'zoo/0005_3.jpg' is also in the other split; unpack it again",
         ),
     ],
 )
@@ -240,8 +240,8 @@ def test_table_with_other_columns_and_no_folder_in_names(table):
         ("a.jpg,['x']\n", ", row 2: 2 cells, but the header has 3"),
         (",['x'],train\n", ", row 2: the image has no name"),
         ("a.jpg,['x'],train\n\na.jpg,[],val\n", ", row 4: image 'a.jpg' is listed twice, first in row 2; remove one"),
-        ("a.jpg,[],train\n", ": no row lists a concept; fetch it again"),
-        ("", ": no row lists a concept; fetch it again"),
+        ("a.jpg,[],train\n", ": no row lists a concept; download it again"),
+        ("", ": no row lists a concept; download it again"),
     ],
 )
 def test_damaged_tables(table, text, message):

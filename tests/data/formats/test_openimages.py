@@ -110,7 +110,7 @@ def test_classes_without_description_are_called_by_their_code(release):
     (release / "class-descriptions.csv").unlink()
     dataset = read(release)
     assert set(dataset.classes) == {"/m/014j1m", "Human eye", "Dog, domestic", "/m/01xyz", "/m/02wbm"}
-    assert dataset.notes[-1] == "3 classes have no description: their codes are their names"
+    assert dataset.notes[-1] == "3 classes have no description: their codes are used as names"
 
 
 def damage(path: Path, file: str, old: str, new: str) -> None:
@@ -161,7 +161,7 @@ def test_an_image_in_two_splits(release):
 
 def test_mistaken_options_and_missing_files(release):
     assert refusal(release, classes="x") == "ROOT: classes='x': use one of 'all', 'trainable', 'boxable'"
-    assert refusal(release, machine=0) == "ROOT: machine=0: a confidence lies above 0 and goes up to 1"
+    assert refusal(release, machine=0) == "ROOT: machine=0: a confidence must be above 0 and at most 1"
     damage(release, "train-annotations-machine-imagelabels.csv", "0.7", "7")
     assert refusal(release, machine=0.5).endswith(
         "machine-imagelabels.csv, row 3: confidence '7' is not between 0 and 1"

@@ -46,7 +46,7 @@ def test_reads_labels_splits_and_paths(home, inside):
     assert all(Path(path).is_file() for path in dataset.paths) and dataset.boxes is None
     assert dataset.notes == (
         "listed classes are present, others absent",
-        "no vg_category_500.json here: classes are called by their numbers",
+        "no vg_category_500.json here: classes are named by their numbers",
     )
 
 
@@ -56,12 +56,12 @@ def test_number_of_classes(home):
     assert fewer.labels.to_signed().tolist() == [[1, 1], [-1, -1], [1, -1], [-1, -1], [-1, -1]]
     assert fewer.notes[2] == "3 images list no class: all are absent"
     (home / "vg_category_200_labels_index.json").write_text(json.dumps({**layout.INDEX, "2.jpg": [199]}))
-    assert refusal(home) == "ROOT: holds labels of 200, 500 classes; choose with classes"
+    assert refusal(home) == "ROOT: contains labels of 200, 500 classes; choose with classes"
     assert read(home, classes=200).labels.to_signed()[1, 199] == 1
     assert splits_of(read(home, classes=200)) == {"train": [0, 1, 2], "test": [3, 4]}  # by lists that are called 500
     assert read(home, classes=500).labels.to_signed()[1, 3] == 1
     assert refusal(home, classes=501) == "ROOT: no labels of 501 classes here, only of 200, 500"
-    assert refusal(home, classes=0) == "ROOT: classes=0: take one class or more"
+    assert refusal(home, classes=0) == "ROOT: classes=0: use 1 or more"
 
 
 @pytest.mark.parametrize("form", ["list", "numbers"])
@@ -237,7 +237,7 @@ def test_objects_of_the_first_release_and_without_sizes(tmp_path):
     assert bare.labels == first.labels and bare.boxes is None
     assert bare.notes[-1] == "no image_data.json here, so the sizes of images are not known: no boxes"
     partly = read(save_objects(tmp_path, sizes=SIZES[:1]))
-    assert partly.notes[-1] == "4 objects have no usable box, or their image no size: no boxes of them"
+    assert partly.notes[-1] == "4 objects have no usable box or image size: no boxes are read for them"
     assert len(partly.boxes.cls) == 4 and len(read(save_objects(tmp_path, sizes=[])).boxes.cls) == 0
 
 
@@ -261,7 +261,7 @@ def test_the_index_goes_before_objects(home):
 def test_several_lists_of_objects(tmp_path):
     save_objects(tmp_path)
     save_objects(tmp_path, name="objects_v1_2.json")
-    assert refusal(tmp_path) == "ROOT: holds objects.json, objects_v1_2.json; name one of them as path"
+    assert refusal(tmp_path) == "ROOT: contains objects.json, objects_v1_2.json; give the path of one of them"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,10 @@ def test_several_lists_of_objects(tmp_path):
         ([{"objects": []}], "line 2: [0].image_id is missing"),
         ([OBJECTS[0], OBJECTS[1], OBJECTS[0]], "line 4: [2].image_id is 1, as of [0]; ids must be unique"),
         ([{"image_id": 1}], "line 2: [0].objects is missing"),
-        ([{"image_id": 1, "objects": []}], "line 1: the document holds no name of an object, so there are no classes"),
+        (
+            [{"image_id": 1, "objects": []}],
+            "line 1: the document contains no names of objects, so there are no classes",
+        ),
         ([OBJECTS[0], {"image_id": 3, "objects": [5]}], "line 3: [1].objects[0] is 5, not an object"),
         ([{"image_id": 3, "objects": [{"x": 1, "y": 1, "w": 1, "h": 1}]}], "line 2: [0].objects[0].names is missing"),
         ([{"image_id": 3, "objects": [thing("a"), thing(5)]}], "line 2: [0].objects[1].names[0] is 5, not a text"),
@@ -312,7 +315,7 @@ def test_detection(tmp_path):
     (tmp_path / "objects.json").write_text('{"a": 1}')
     assert not detect(tmp_path / "objects.json") and not detect(tmp_path / "nowhere")
     assert refusal(tmp_path / "nowhere") == (
-        "ROOT: no Visual Genome here; it has vg_category_500_labels_index.json or objects.json"
+        "ROOT: not Visual Genome, which has vg_category_500_labels_index.json or objects.json"
     )
     assert RULE
 

@@ -105,7 +105,7 @@ def test_a_split_without_labels(devkit):
     assert dataset.notes[1:] == (
         "split test has no labels: they are unknown",
         f"1 images have no file in {home_of(devkit) / 'JPEGImages'}",
-        "1 images have no annotation file: no boxes of them",
+        "1 images have no annotation file: no boxes are read for them",
     )
 
 
@@ -123,14 +123,14 @@ def test_objects_of_classes_without_labels(devkit):
 
 def test_several_years(devkit):
     shutil.copytree(home_of(devkit), home_of(devkit).with_name("VOC2007"))
-    assert refusal(devkit) == "ROOT: holds VOC2007, VOC2012; choose one with year"
+    assert refusal(devkit) == "ROOT: contains VOC2007, VOC2012; choose one with year"
     assert "VOC2007" in read(devkit, year=2007).paths[0] and "VOC2012" in read(devkit, year="2012").paths[0]
     assert refusal(devkit, year=2010) == "ROOT: no VOC2010 here, only VOC2007, VOC2012"
 
 
 def test_what_is_no_devkit(tmp_path):
     assert not detect(tmp_path) and not detect(tmp_path / "nowhere")
-    assert refusal(tmp_path).startswith("ROOT: no VOC devkit here")
+    assert refusal(tmp_path).startswith("ROOT: not a VOC devkit")
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def test_image_sets_that_are_not_there_or_not_text(devkit):
         ("<annotation>\n<object>\n", ".xml, line 3: damaged XML"),
         ("", ".xml, line 1: damaged XML"),
         ("<?xml version='1.0' encoding='nonsense'?><annotation/>", ".xml, line 1: damaged XML"),
-        (annotation([("hot_dog", 1, 1, "nan", 2)]), ".xml: object 1 has no box, or the image no size, in numbers"),
-        (annotation([("hot_dog", 1, 1, 2, "inf")]), ".xml: object 1 has no box, or the image no size, in numbers"),
-        (annotation([("hot_dog", 1, 1, 2, 2)], width=-5), ".xml: object 1 has no box, or the image no size"),
-        (annotation([("hot_dog", 1, 1, "x", 2)]), ".xml: object 1 has no box, or the image no size, in numbers"),
-        (annotation([("hot_dog", 1, 1, 2, 2)], width=0), ".xml: object 1 has no box, or the image no size"),
+        (annotation([("hot_dog", 1, 1, "nan", 2)]), ".xml: object 1 has no box, or the image has no size, in numbers"),
+        (annotation([("hot_dog", 1, 1, 2, "inf")]), ".xml: object 1 has no box, or the image has no size, in numbers"),
+        (annotation([("hot_dog", 1, 1, 2, 2)], width=-5), ".xml: object 1 has no box, or the image has no size"),
+        (annotation([("hot_dog", 1, 1, "x", 2)]), ".xml: object 1 has no box, or the image has no size, in numbers"),
+        (annotation([("hot_dog", 1, 1, 2, 2)], width=0), ".xml: object 1 has no box, or the image has no size"),
         ("<annotation><object><name>hot_dog</name></object></annotation>", ".xml: object 1 has no box"),
     ],
 )
@@ -213,7 +213,7 @@ def test_without_annotations(devkit):
     shutil.rmtree(home_of(devkit) / "Annotations")
     dataset = read(devkit)
     assert len(dataset.boxes.cls) == 0 and dataset.labels.known == 4
-    assert dataset.notes[1:] == ("3 images have no annotation file: no boxes of them",)
+    assert dataset.notes[1:] == ("3 images have no annotation file: no boxes are read for them",)
 
 
 # ---- the devkit of 2007, as published
@@ -242,7 +242,7 @@ def test_the_archive_of_tests_alone(tmp_path):
 def test_both_years_in_one_folder(devkit):
     layout.write(devkit)
     assert detect(devkit) and detect(devkit / "VOCdevkit")
-    assert refusal(devkit) == "ROOT: holds VOC2007, VOC2012; choose one with year"
+    assert refusal(devkit) == "ROOT: contains VOC2007, VOC2012; choose one with year"
     assert read(devkit, year=2007).classes == ["car", "train"]
     assert read(devkit, year=2012).classes == ["hot_dog", "train"]
     assert read(devkit / "VOCdevkit/VOC2007").ids[0] == "000012"
@@ -270,8 +270,8 @@ def test_files_called_like_folders(devkit):
     shutil.rmtree(home_of(devkit) / "ImageSets/Main")
     (home_of(devkit) / "ImageSets/Main").touch()
     assert not detect(devkit) and not detect(home_of(devkit) / "ImageSets/Main")
-    assert refusal(devkit).startswith("ROOT: no VOC devkit here")
-    assert refusal(home_of(devkit) / "ImageSets/Main").startswith("ROOT: no VOC devkit here")
+    assert refusal(devkit).startswith("ROOT: not a VOC devkit")
+    assert refusal(home_of(devkit) / "ImageSets/Main").startswith("ROOT: not a VOC devkit")
 
 
 def test_other_layouts_are_not_detected(tmp_path):

@@ -49,7 +49,7 @@ def test_reads_the_published_layout(six, inside):
     assert dataset.paths[2] == str(six / "images/train/000000000030.png")
     assert dataset.notes == (
         RULE,
-        "1 label files in labels/val/ have no image: left out",
+        "1 label files in labels/val/ have no image and are left out",
         "1 images have no label file: their labels are unknown",
     )
 
@@ -80,8 +80,8 @@ def test_labels_without_images(six, tmp_path):
         "images/val/README": [1, -1, -1],
     }
     assert dataset.notes[1:] == (
-        "3 label files in labels/train/ stand for images that are not there",
-        "2 label files in labels/val/ stand for images that are not there",
+        "3 label files in labels/train/ belong to images that do not exist",
+        "2 label files in labels/val/ belong to images that do not exist",
     )
     moved = read(six, images=tmp_path / "elsewhere")
     assert moved.labels == before.labels and moved.notes == before.notes
@@ -130,7 +130,7 @@ def test_lists_of_images_and_lists_of_folders(tmp_path):
     }
     assert known(dataset) == expected
     assert rows(dataset) == {"train": [0, 1], "val": [2, 3]}
-    assert "1 lines of val.txt repeat an image: left out" in dataset.notes
+    assert "1 lines of val.txt repeat an image and are left out" in dataset.notes
 
 
 @pytest.mark.parametrize("start", ["", "./", "data/", "../"])
@@ -157,9 +157,9 @@ def test_lists_of_another_machine(tmp_path, start, images, at_hand):
     lines = [start.format(f"{images}/{name}.jpg") for name in ("gone", "a", "sub/b")]
     lines = [line.replace("/", "\\") if "\\" in start else line for line in lines]
     labels = images.replace("images", "labels")
-    labelled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
+    labeled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
     pictures = {f"{images}/a.jpg": "", f"{images}/sub/b.jpg": ""}
-    files = pictures if at_hand == "images" else labelled
+    files = pictures if at_hand == "images" else labeled
     # of the first line, which must not decide, nothing is there
     grow(tmp_path, {"data.yaml": f"train: lists/train.txt\n{NAMES}", "lists/train.txt": "\n".join(lines), **files})
     dataset = read(tmp_path)
@@ -257,7 +257,7 @@ def test_images_in_two_splits_stay_in_the_first(tmp_path):
     grow(tmp_path, {"data.yaml": f"train: images\nval: images\n{NAMES}", "images/1.jpg": "", "images/2.jpg": ""})
     dataset = read(tmp_path)
     assert rows(dataset) == {"train": [0, 1]}
-    assert dataset.notes[1] == "2 images of val are in train, too: left there"
+    assert dataset.notes[1] == "2 images of val are also in train: kept there"
 
 
 def test_number_of_classes_without_names(tmp_path):
@@ -280,7 +280,7 @@ def test_boxes_in_pixels_are_left_out_but_their_classes_present(tmp_path):
     dataset = read(tmp_path)
     assert known(dataset) == {"images/1.jpg": [1, 1]}
     assert dataset.boxes.cls.tolist() == [1] and dataset.boxes.xyxy.tolist() == [[0, 0, 1, 1]]
-    expected = "2 boxes have coordinates that are no shares of the image: left out, but their classes are present"
+    expected = "2 boxes have coordinates outside the image: they are left out, but their classes are present"
     assert dataset.notes[1] == expected
 
 
@@ -393,7 +393,7 @@ def test_label_files_that_cannot_be_read(six):
     [
         (f"train: images/trian\n{NAMES}", "line 1: train: no 'images/trian' in ROOT, nor its labels; correct the path"),
         (f"val:\n  a: b\n{NAMES}", "line 1: val is a map; write a path or a list of paths"),
-        (f"train:\n{NAMES}", "names no images that are there; write train: and the folder of the images"),
+        (f"train:\n{NAMES}", "names no images that exist; write train: and the folder of the images"),
         ("train: images/train\nnames:\n", "line 2: no names of classes; write names: [cat, dog]"),
         ("train: images/train\nnames: cat\n", "line 2: names is a text; write a list such as [cat, dog]"),
         ("train: images/train\nnames: {0: a, 2: b}\n", "line 2: class number '2'; number the names from 0 up"),
@@ -401,7 +401,7 @@ def test_label_files_that_cannot_be_read(six):
         ("train: images/train\nnames: {0: a, 00: b}\n", "line 2: class number '00'; number the names from 0 up"),
         ("train: images/train\nnames:\n  0: a\n  0: b\n", "line 4: 0 is listed twice, first in line 3; remove one"),
         (f"train: images/train\nnc: 3\n{NAMES}", "line 2: nc is 3, but there are 2 names; correct one"),
-        (f"train: images/train\nnc: many\n{NAMES}", "line 2: nc is no number of classes; write such as nc: 3"),
+        (f"train: images/train\nnc: many\n{NAMES}", "line 2: nc is not a number of classes; write for example nc: 3"),
         (
             f"train: images/train\ntrain: images/val\n{NAMES}",
             "line 2: train is listed twice, first in line 1; remove one",
@@ -417,7 +417,7 @@ def test_label_files_that_cannot_be_read(six):
         ),
         (
             'train: images/train\nnames: ["\\ud83d"]',
-            "line 2: '\\ud83d' has an escape that is no letter; write the letter itself",
+            "line 2: '\\ud83d' has an escape that is not a character; write the letter itself",
         ),
         ("train: images/train\nnames: [a\0]", "line 2: contains a zero byte, so it is not text; write it again"),
     ],
@@ -436,9 +436,10 @@ def test_classes_of_one_name(six):
 
 def test_damaged_darknet(tmp_path):
     grow(tmp_path, {"obj.data": "names = obj.names\ntrain = train.txt\n", "obj.names": "cat\n\ndog\n", "train.txt": ""})
-    assert refusal(tmp_path) == ("ROOT/obj.names, line 2: blank, so that classes have other numbers; remove the line")
+    message = "ROOT/obj.names, line 2: blank, which would change the numbers of the classes; remove the line"
+    assert refusal(tmp_path) == message
     (tmp_path / "obj.names").write_text("cat\ndog\n")
-    assert refusal(tmp_path) == "ROOT/train.txt, line 1: lists no image; write the paths of images into it"
+    assert refusal(tmp_path) == "ROOT/train.txt, line 1: contains no images; write the paths of images into it"
     (tmp_path / "obj.names").write_text("")
     assert refusal(tmp_path) == "ROOT/obj.names: no names of classes; write one per line"
     (tmp_path / "obj.names").unlink()
@@ -446,7 +447,7 @@ def test_damaged_darknet(tmp_path):
     (tmp_path / "train.txt").unlink()
     assert refusal(tmp_path) == "ROOT/obj.data, line 2: train: no list 'train.txt' in ROOT; correct the path"
     (tmp_path / "obj.data").write_text("names = obj.names\n")
-    assert refusal(tmp_path) == "ROOT/obj.data: names no list of images that is there; write train = train.txt"
+    assert refusal(tmp_path) == "ROOT/obj.data: names no list of images that exists; write train = train.txt"
     (tmp_path / "obj.data").write_text("names = obj.names\nwhat\n")
     assert refusal(tmp_path) == "ROOT/obj.data, line 2: 'what' is not key = value; correct the line"
 
@@ -455,7 +456,7 @@ def test_several_descriptions(six):
     shutil.move(six / "data.yaml", six / "a.yaml")
     shutil.copy(six / "a.yaml", six / "b.yml")
     assert detect(six)
-    assert refusal(six) == "ROOT: may be described by a.yaml, b.yml; give the path of one of these files"
+    assert refusal(six) == "ROOT: has several descriptions, a.yaml, b.yml; give the path of one of these files"
     shutil.copy(six / "a.yaml", six / "dataset.yaml")
     assert len(read(six)) == 5
 

@@ -19,11 +19,11 @@ def test_maps_of_classes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "row 1: a map of classes has the columns from and to, and perhaps set"),
-        ("old,new\na,b\n", "row 1: a map of classes has the columns from and to, and perhaps set"),
+        ("", "row 1: a class map needs the columns from and to, and optionally set"),
+        ("old,new\na,b\n", "row 1: a class map needs the columns from and to, and optionally set"),
         ("from,to\na\n", "row 2: 1 cells, but the header has 2"),
-        ("from,to\n,b\n", "row 2: which class? the cell 'from' is empty"),
-        ("from,to\na,b\na,c\n", "row 3: class 'a' became something else in an earlier row"),
+        ("from,to\n,b\n", "row 2: the cell 'from' is empty"),
+        ("from,to\na,b\na,c\n", "row 3: class 'a' is renamed differently in an earlier row"),
     ],
 )
 def test_mistaken_maps(tmp_path, text, message):

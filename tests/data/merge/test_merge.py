@@ -154,8 +154,8 @@ def test_classes_that_look_alike_are_pointed_out():
 def test_mistaken_merges():
     both = {"a": CATS, "b": DOGS}
     for sets, options, message in (
-        ({"a": CATS}, {}, "merging takes two data sets or more"),
-        (both, {"classes": {"c": {"cat": "x"}}}, "no data set for the map of classes named 'c'"),
+        ({"a": CATS}, {}, "merging needs at least two data sets"),
+        (both, {"classes": {"c": {"cat": "x"}}}, "no data set for the class map named 'c'"),
         (both, {"classes": {"b": {"cat": "x"}}}, "no class in b to rename named 'cat'; there are: dog"),
         (both, {"classes": {"": {"dogs": "x"}}}, "did you mean 'dog'?"),
         (both, {"same": "size"}, "merge: same='size': use one of 'path', 'id', 'name', 'content'"),

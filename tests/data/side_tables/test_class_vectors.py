@@ -74,7 +74,7 @@ def test_a_missing_class_is_named_with_what_to_do(tmp_path):
     assert refused(path, ["dog", "zebra"]) == (
         f"{path}: no vector for class 'zebra'; add a line for it or rename the class after words in the file"
     )
-    assert "no vector for class 'Traffic cone' (nor for its word 'cone')" in refused(path, ["Traffic cone"])
+    assert "no vector for class 'Traffic cone' (or its word 'cone')" in refused(path, ["Traffic cone"])
     for empty in ("", " ", "_"):
         assert f"no vector for class {empty!r}" in refused(path, [empty])
     assert "no vector for class 'dog'" in refused(written(tmp_path, ""), ["dog"])
@@ -87,7 +87,7 @@ def test_a_wrong_size_says_which_is_right(tmp_path):
     assert "the vector of line 2 has 3 numbers, not 2; set head.size=3" in refused(path, ["dog"], 2)
     assert "the vector of line 3 has 3 numbers, not 2; set head.size=3" in refused(path, ["traffic light"], 2)
     path = written(tmp_path, "7 300\ndog" + 300 * " 1")
-    assert "holds vectors of 300 numbers, not 50; set head.size=300" in refused(path, ["dog"], 50)
+    assert "contains vectors of 300 numbers, not 50; set head.size=300" in refused(path, ["dog"], 50)
     assert read_vectors(path, ["dog"], 300).shape == (1, 300)
     assert "line 1 has 0 numbers, not 3; correct or remove the line" in refused(
         written(tmp_path, "dog one two"), ["dog"]
@@ -102,7 +102,7 @@ def test_a_name_may_end_in_numbers(tmp_path):
 @pytest.mark.parametrize("number", ["nan", "inf", "-Infinity", "1e39", "1e999"])
 def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
     path = written(tmp_path, f"cat nan 1\ndog 1 {number}\n")
-    assert "line 2 holds a number that is not finite" in refused(path, ["dog"], 2)
+    assert "line 2 contains a number that is not finite" in refused(path, ["dog"], 2)
 
 
 def test_broken_text_harms_only_its_own_line(tmp_path):

@@ -1,4 +1,4 @@
-"""The neighbours of a label are those it is seen with most, its weights are shares of what could be seen."""
+"""The neighbors of a label are those it is seen with most, its weights are shares of what could be seen."""
 
 import csv
 
@@ -20,8 +20,8 @@ dense_labels = hnp.arrays(
 )
 
 
-def neighbours(graph):
-    """[{neighbour: weight} of each label], in order."""
+def neighbors(graph):
+    """[{neighbor: weight} of each label], in order."""
     rows = zip(graph.index.tolist(), graph.weight.tolist(), graph.used.tolist(), strict=True)
     return [{n: w for n, w, u in zip(*row, strict=True) if u} for row in rows]
 
@@ -45,7 +45,7 @@ def test_it_is_what_a_plain_count_says(dense, k):
     if not len(dense):
         dense = np.zeros((1, dense.shape[1]), np.int8)
     graph, expected = co_occurrence(Labels.from_signed(dense), k), counted(dense.tolist(), k)
-    found = neighbours(graph)
+    found = neighbors(graph)
     assert [list(row) for row in found] == [list(row) for row in expected]
     for row, expected_row in zip(found, expected, strict=True):
         assert row == pytest.approx(expected_row)
@@ -62,7 +62,7 @@ def test_it_does_not_depend_on_how_much_is_known():
     dense = np.where(truth, 1, -1)
     some = np.where(draw.random(dense.shape) < 0.1, dense, 0)
     for signed in (dense, some):
-        weights = neighbours(co_occurrence(Labels.from_signed(signed), 5))
+        weights = neighbors(co_occurrence(Labels.from_signed(signed), 5))
         assert weights[1][0] / weights[1][1] == pytest.approx(
             0.8, abs=0.04
         )  # of images with the first, have the second
@@ -73,7 +73,7 @@ def test_what_all_images_have_says_little_of_a_rare_label():
     dense = np.full((1000, 2), -1)
     dense[:, 0] = 1  # person
     dense[:10, 1] = 1  # slam dunk
-    weights = neighbours(co_occurrence(Labels.from_signed(dense), 2))
+    weights = neighbors(co_occurrence(Labels.from_signed(dense), 2))
     assert weights[1][0] < 0.02 and weights[0][1] > 0.45
 
 
@@ -92,7 +92,7 @@ def test_thousands_of_labels_stay_sparse():
 
 
 def test_identity():
-    assert neighbours(identity(3)) == [{0: 1}, {1: 1}, {2: 1}]
+    assert neighbors(identity(3)) == [{0: 1}, {1: 1}, {2: 1}]
 
 
 def table(tmp_path, text, name="graph.csv"):
@@ -101,16 +101,22 @@ def table(tmp_path, text, name="graph.csv"):
 
 
 def test_a_table_with_weights_is_taken_as_it_is(tmp_path):
-    path = table(tmp_path, "label,neighbour,weight\ncat,dog,0.25\ncat,cat,2\nball,cat,-1e-1\n")
-    assert neighbours(from_file(path, CLASSES)) == [{1: 0.25, 0: 2}, {1: 1}, {2: 1, 0: pytest.approx(-0.1)}]
+    path = table(tmp_path, "label,neighbor,weight\ncat,dog,0.25\ncat,cat,2\nball,cat,-1e-1\n")
+    assert neighbors(from_file(path, CLASSES)) == [{1: 0.25, 0: 2}, {1: 1}, {2: 1, 0: pytest.approx(-0.1)}]
+
+
+def test_both_spellings_of_neighbor_are_read(tmp_path):
+    for spelling in ("neighbor", "neighbour"):
+        path = table(tmp_path, f"label,{spelling},weight\ncat,dog,0.25\n")
+        assert neighbors(from_file(path, CLASSES)) == [{0: 1, 1: 0.25}, {1: 1}, {2: 1}]
 
 
 def test_a_table_without_weights_gives_half_to_the_label_itself(tmp_path):
-    path = table(tmp_path, "Label,Neighbour\ncat,dog\n cat , ball\n\ndog,ball\ndog,dog\nball,ball\n")
-    found = neighbours(from_file(path, CLASSES))
+    path = table(tmp_path, "Label,Neighbor\ncat,dog\n cat , ball\n\ndog,ball\ndog,dog\nball,ball\n")
+    found = neighbors(from_file(path, CLASSES))
     assert found == [{0: 0.5, 1: 0.25, 2: 0.25}, {1: 0.5, 2: 0.5}, {2: 1}]
-    tabs = table(tmp_path, "label\tneighbour\ncat\tdog\n", "graph.tsv")
-    assert neighbours(from_file(str(tabs), CLASSES))[0] == {0: 0.5, 1: 0.5}
+    tabs = table(tmp_path, "label\tneighbor\ncat\tdog\n", "graph.tsv")
+    assert neighbors(from_file(str(tabs), CLASSES))[0] == {0: 0.5, 1: 0.5}
 
 
 @settings(max_examples=50, deadline=None)
@@ -132,15 +138,15 @@ def test_what_is_written_is_read_again(dense, tmp_path_factory):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("label,neighbour\ncat,dgo\n", "row 2: no class is called 'dgo'; did you mean 'dog'?"),
-        ("label,neighbour\ncat,dog\n\nxylophone,dog\n", "row 4: no class is called 'xylophone'"),
-        ("label,neighbour,weight\ncat,dog,heavy\n", "row 2: a weight is a finite number, not 'heavy'"),
-        ("label,neighbour,weight\ncat,dog,nan\n", "row 2: a weight is a finite number, not 'nan'"),
-        ("label,neighbour,weight\ncat,dog,\n", "row 2: a weight is a finite number, not ''"),
-        ("label,neighbour\ncat,dog\ncat,dog\n", "row 3: 'dog' is listed twice as neighbour of 'cat'; remove one"),
-        ("label,neighbour\ncat\n", "row 2: 1 cells, but the first row has 2"),
-        ("cat,dog\n", "row 1: the columns are label,neighbour or label,neighbour,weight, not 'cat,dog'"),
-        ("", ": the table is empty; its first row names the columns, label,neighbour or label,neighbour,weight"),
+        ("label,neighbor\ncat,dgo\n", "row 2: no class is called 'dgo'; did you mean 'dog'?"),
+        ("label,neighbor\ncat,dog\n\nxylophone,dog\n", "row 4: no class is called 'xylophone'"),
+        ("label,neighbor,weight\ncat,dog,heavy\n", "row 2: a weight is a finite number, not 'heavy'"),
+        ("label,neighbor,weight\ncat,dog,nan\n", "row 2: a weight is a finite number, not 'nan'"),
+        ("label,neighbor,weight\ncat,dog,\n", "row 2: a weight is a finite number, not ''"),
+        ("label,neighbor\ncat,dog\ncat,dog\n", "row 3: 'dog' is listed twice as a neighbor of 'cat'; remove one"),
+        ("label,neighbor\ncat\n", "row 2: 1 cells, but the first row has 2"),
+        ("cat,dog\n", "row 1: the columns must be label,neighbor or label,neighbor,weight, not 'cat,dog'"),
+        ("", ": the table is empty; its first row must name the columns, label,neighbor or label,neighbor,weight"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_its_place(tmp_path, text, message):
@@ -152,6 +158,6 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(tmp_path, text, messag
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(
-        TrilabelError, match=r"none\.csv: no such file; give a table with the columns label,neighbour or"
+        TrilabelError, match=r"none\.csv: no such file; give a table with the columns label,neighbor or"
     ):
         from_file(tmp_path / "none.csv", CLASSES)

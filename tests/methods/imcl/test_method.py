@@ -260,7 +260,7 @@ def test_a_table_of_groups(tmp_path):
     for text, message in (
         ("image,group\na,x\nb,x\na,y\n", "row 2: image 'a' is in two groups; correct one of them"),
         ("image,group\nq,x\n", "no image of the training set has a group here (one of them is 'b')"),
-        ("image\na\n", "row 1: the columns are image,group, not 'image'"),
+        ("image\na\n", "row 1: the columns must be image,group, not 'image'"),
         ("image,group\na,x,y\n", "row 2: 3 cells, but the first row has 2"),
     ):
         (tmp_path / "t.csv").write_text(text)
@@ -272,11 +272,14 @@ def test_a_table_of_groups(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"neighbors": 0}, "neighbors is at least 1, not 0"),
-        ({"label_neighbors": 0}, "label_neighbors is at least 1, not 0"),
-        ({"memory": -1}, "memory is at least 0, not -1"),
-        ({"label_weight": -0.5}, "label_weight is 0 or more, not -0.5"),
-        ({"graph": "cooccurrence"}, "graph is co-occurrence, identity or a table; there is no file 'cooccurrence'"),
+        ({"neighbors": 0}, "neighbors must be at least 1, not 0"),
+        ({"label_neighbors": 0}, "label_neighbors must be at least 1, not 0"),
+        ({"memory": -1}, "memory must be at least 0, not -1"),
+        ({"label_weight": -0.5}, "label_weight must be 0 or more, not -0.5"),
+        (
+            {"graph": "cooccurrence"},
+            "graph must be co-occurrence, identity or a table; there is no file 'cooccurrence'",
+        ),
         ({"side": "nowhere.csv"}, "nowhere.csv: no such file"),
     ],
 )

@@ -83,7 +83,7 @@ def test_vectors_from_a_file_are_those_of_the_names_and_stay(file, tmp_path):
 
 
 def test_settings_out_of_range_are_refused():
-    for settings, message in (({"layers": 3}, "layers is 1 or 2, not 3"), ({"size": 0}, "at least 1 number")):
+    for settings, message in (({"layers": 3}, "layers must be 1 or 2, not 3"), ({"size": 0}, "at least 1 number")):
         with pytest.raises(TrilabelError, match=message):
             create_model(Config(head="embedding", head_settings=settings), 4)
 

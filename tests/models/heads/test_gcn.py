@@ -109,9 +109,9 @@ def test_the_graph_is_kept_and_not_learned():
 
 def test_what_cannot_be_is_refused():
     for chosen in ({"threshold": 0}, {"threshold": 1.5}, {"neighbor_weight": 1}, {"neighbor_weight": -0.1}):
-        with pytest.raises(TrilabelError, match="threshold is a share above 0, neighbor_weight one below 1"):
+        with pytest.raises(TrilabelError, match="threshold must be a share above 0, neighbor_weight a share below 1"):
             create_model(Config(head="gcn", head_settings=chosen), 4)
-    with pytest.raises(TrilabelError, match="hidden is at least 1, not 0"):
+    with pytest.raises(TrilabelError, match="hidden must be at least 1, not 0"):
         create_model(Config(head="gcn", head_settings={"hidden": 0}), 4)
     with pytest.raises(TrilabelError, match=r"10001 classes are too many for its graph \(10000\)"):
         GcnHead(2, 10_001, GcnSettings(size=1, hidden=1))

@@ -99,5 +99,5 @@ def test_every_weight_has_a_part_in_the_scores():
 
 def test_settings_out_of_range_are_refused():
     for name in ("size", "hidden", "longest"):
-        with pytest.raises(TrilabelError, match=f"head label-rnn: {name} is at least 1, not 0"):
+        with pytest.raises(TrilabelError, match=f"head label-rnn: {name} must be at least 1, not 0"):
             create_model(Config(head="label-rnn", head_settings={name: 0}), 4)

@@ -46,7 +46,7 @@ def test_the_chosen_cells_get_more_gradient():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 0}, r"saliency: k is 1 or more and alpha a number from 0, not k=0 and alpha=0.5"),
+        ({"k": 0}, r"saliency: k must be 1 or more and alpha 0 or more, not k=0 and alpha=0.5"),
         ({"alpha": -1}, r"not k=5 and alpha=-1"),
     ],
 )

@@ -50,7 +50,7 @@ def test_only_the_chosen_cells_get_a_gradient():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"top": 0}, r"weldon: top and bottom are shares, in \(0, 1\], not 0.0 and 0.1"),
+        ({"top": 0}, r"weldon: top and bottom must be shares, above 0 and up to 1, not 0.0 and 0.1"),
         ({"bottom": 1.1}, r"not 0.1 and 1.1"),
         ({"top": -0.1}, r"not -0.1 and 0.1"),
         ({"k": 3}, r"head 'weldon' has no setting 'k'; it has: top, bottom"),

@@ -1,1 +1,1 @@
-"""`trilabel data …`: commands on data sets."""
+"""`trilabel data …`: commands for data sets."""

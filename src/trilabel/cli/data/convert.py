@@ -11,7 +11,7 @@ from trilabel.cli.render import print_json
 
 @dataclass(frozen=True, kw_only=True)
 class Convert:
-    """Reads a data set in one format and writes it in another; trilabel's own opens at once at any size.
+    """Reads a data set in one format and writes it in another; trilabel's own format opens instantly at any size.
 
     Example: trilabel data convert VOCdevkit --difficult absent --out voc.trilabel
     """
@@ -19,11 +19,11 @@ class Convert:
     data: DataPath
     """A file or folder in any format that trilabel reads."""
     out: Path
-    """The file or folder to write; its ending tells the format (.trilabel, .csv, .tsv) unless --to does."""
+    """The file or folder to write; its extension sets the format (.trilabel, .csv, .tsv) unless --to is given."""
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
     layout: Layout = "wide"
-    """Of a table: a column per class, or a row per label."""
+    """Layout of a table: a column per class, or a row per label."""
     overwrite: bool = False
     """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
     json: bool = False

@@ -7,7 +7,7 @@ from trilabel.cli.render import print_entries, print_json, settings_lines
 
 @dataclass(frozen=True, kw_only=True)
 class Formats:
-    """Lists the formats that can be read and written, what is absent and unknown in each, and its options.
+    """Lists the formats that can be read and written, which labels are absent or unknown in each, and their options.
 
     Example: trilabel data formats
     """

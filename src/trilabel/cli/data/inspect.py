@@ -8,12 +8,12 @@ from trilabel.cli.arguments import DataPath
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import MOST_SHOWN, print_json, print_table
 
-_MOST_CLASSES = 60  # shown in full; of more, the most and the least frequent
+_MOST_CLASSES = 60  # if there are more, only the most and the least frequent are shown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspect:
-    """Counts what is known, by class and image, which classes occur together, and warns of what may go wrong.
+    """Counts the known labels per class and image, lists classes that occur together, and warns of likely problems.
 
     Example: trilabel data inspect labels.csv --images photos
     """
@@ -21,9 +21,9 @@ class Inspect:
     data: DataPath
     """A file or folder in any format that trilabel reads, or "scenes"."""
     split: str = "all"
-    """Only this split."""
+    """Inspect only this split."""
     duplicates: bool = False
-    """Also compare the files of all images, to find those with the same content."""
+    """Also compare the files of all images to find those with the same content."""
     json: bool = False
     """Print everything as JSON."""
     reading: Reading = field(default_factory=DataOptions)
@@ -75,18 +75,20 @@ def _print_classes(per_class: Sequence[Mapping[str, Any]]) -> None:
     print_table(["class", "present", "absent", "unknown"], rows)
     if len(shown) < len(classes):
         between = len(classes) - len(shown)
-        print(f"(the {between:,} classes between the {half} most and {half} least frequent: --json)")
+        print(
+            f"({between:,} classes between the {half} most and {half} least frequent are not shown; --json lists all)"
+        )
 
 
 def _print_duplicates(found: Mapping[str, Any]) -> None:
     groups = found["groups"]
     print(
-        f"\n{len(groups):,} images are there more than once, {sum(map(len, groups)):,} files in all; "
+        f"\n{len(groups):,} images occur more than once, {sum(map(len, groups)):,} files in all; "
         f"{found['across_splits']:,} of them in several splits, {found['contradicting']:,} with contradicting labels"
     )
     for group in groups[:MOST_SHOWN]:
         print(f"  {' = '.join(group)}")
     if len(groups) > MOST_SHOWN:
-        print(f"  (and {len(groups) - MOST_SHOWN:,} more: --json)")
+        print(f"  (and {len(groups) - MOST_SHOWN:,} more; --json lists all)")
     if found["images_without_file"]:
-        print(f"{found['images_without_file']:,} images have no file: they were not compared")
+        print(f"{found['images_without_file']:,} images have no file and were not compared")

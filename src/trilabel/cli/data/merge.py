@@ -15,9 +15,9 @@ from trilabel.cli.render import MOST_SHOWN, print_json, print_table
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
-    """Joins data sets with different classes: what a set never annotated is unknown. Reports overlaps and conflicts.
+    """Merges data sets with different classes: what a set never annotated is unknown. Reports overlaps and conflicts.
 
-    Each set is read with the defaults of its format; where it needs options, convert it to a .trilabel file first.
+    Each set is read with the defaults of its format; if it needs options, convert it to a .trilabel file first.
 
     Example: trilabel data merge a=voc.trilabel b=export.json --same name --map classes.csv --out both.trilabel
     """
@@ -25,15 +25,15 @@ class Merge:
     sets: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]DATA …")]
     """Two or more files or folders in formats that trilabel reads; a name is used in --map and in the report."""
     out: Path
-    """The file or folder to write; its ending tells the format (.trilabel, .csv, .tsv) unless --to does."""
+    """The file or folder to write; its extension sets the format (.trilabel, .csv, .tsv) unless --to is given."""
     map: Path | None = None
-    """Table of classes to rename, with the columns from and to, and set where a row is about one set only. Several
-    classes may become one; an empty `to` drops a class."""
+    """Table of classes to rename, with the columns from and to, and set if a row is for one set only. Several classes
+    may become one; an empty `to` drops a class."""
     same: Literal["path", "id", "name", "content"] = "path"
-    """Which images of two sets are the same: the same file, the same id, the same file name in any folder (without what
-    Roboflow and Label Studio add to it), or the same bytes under any name."""
+    """Which images of two sets are the same: the same file, the same id, the same file name in any folder (without the
+    parts that Roboflow and Label Studio add), or the same bytes under any name."""
     conflict: Literal["error", "unknown", "first", "last"] = "error"
-    """What to do with a label that one set calls present and another absent."""
+    """What to do with a label that is present in one set and absent in another."""
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
     overwrite: bool = False
@@ -47,7 +47,7 @@ class Merge:
 
         check_writable(self.out, self.to, "wide", self.overwrite)
         if len(self.sets) < 2:
-            raise UsageError("data merge: name two data sets or more")
+            raise UsageError("data merge: give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
         if len(paths) < len(self.sets):
             raise UsageError("data merge: two sets have the same name; write NAME=DATA")
@@ -81,18 +81,18 @@ def print_merge(out: str, found: Mapping[str, Any]) -> None:
             f"absent in {', '.join(one['absent'])}"
         )
     if found["contradicting"] > MOST_SHOWN:
-        print("  (more of them: --json)")
+        print("  (--json lists all)")
     if found["images_in_different_splits"]:
         print(
-            f"{found['images_in_different_splits']:,} images are in different splits of different sets: "
-            "they are kept out of train"
+            f"{found['images_in_different_splits']:,} images are in different splits of different sets "
+            "and are kept out of train"
         )
     if not found["images_in_several_sets"]:
         ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
         print(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
     for one in found["classes_joined_of_some"][:MOST_SHOWN]:
         print(
-            f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where it says that "
+            f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where "
             f"{' and '.join(map(repr, one['has']))} is absent, {one['class']!r} is absent"
         )
     for names in found["classes_with_similar_names"][:MOST_SHOWN]:

@@ -1,4 +1,4 @@
-"""How the commands write a data set."""
+"""Writing a data set from a command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,7 @@ Layout = Literal["wide", "long"]
 
 
 def check_writable(out: Path, format: str | None, layout: Layout, overwrite: bool) -> None:
-    """Refuses what cannot be written before anything is read, since reading may take long."""
+    """Raises an error for output that cannot be written, before anything is read, since reading may take long."""
     from trilabel.data.formats import writer_of
 
     check_output(out, overwrite)
@@ -21,7 +21,7 @@ def check_writable(out: Path, format: str | None, layout: Layout, overwrite: boo
 
 
 def write_dataset(dataset: "Dataset", out: Path, format: str | None, layout: Layout) -> list[str]:
-    """Writes it and returns, after logging them, warnings about what the format cannot hold."""
+    """Writes the data set; logs and returns warnings about what the format cannot store."""
     from trilabel.data import write
 
     warnings = write(dataset, out, format, **_options(layout))

@@ -14,7 +14,7 @@ from trilabel.cli.render import print_json
 
 @dataclass(frozen=True, kw_only=True)
 class Simulate:
-    """Hides labels of a data set as the papers do, and writes the table that is left.
+    """Hides labels of a data set as the papers do, and writes the remaining labels.
 
     Example: trilabel data simulate VOCdevkit single-positive --out single.csv
     """
@@ -31,7 +31,7 @@ class Simulate:
     split: str = "train"
     """Hide labels of this split only ("all": everywhere)."""
     layout: Layout = "wide"
-    """Of a table: a column per class, or a row per label."""
+    """Layout of a table: a column per class, or a row per label."""
     overwrite: bool = False
     """Replace the file if it exists."""
     json: bool = False

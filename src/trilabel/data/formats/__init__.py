@@ -1,6 +1,6 @@
 """The formats of data sets.
 
-A further one is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, where it can
+A new format is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, if it can
 be written also `write(dataset, path, **options)`, and a line in FORMATS.
 """
 
@@ -49,7 +49,7 @@ class Format(Protocol):
     def read(self) -> Callable[..., Dataset]: ...
 
 
-FORMATS: dict[str, Format] = {  # the first that detects wins
+FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "native": native,
     "voc": voc,
     "coco": coco,
@@ -81,12 +81,12 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
         else:
             ends = ", ".join((native.SUFFIX, *DELIMITERS))
             raise TrilabelError(
-                f"{path}: which format? its name may end in {ends}, or name one of {', '.join(writers)}"
+                f"{path}: the format is unclear; use a name that ends in {ends}, or give one of {', '.join(writers)}"
             )
     if format not in writers:
         raise unknown_name_error("format to write", format, writers)
     if path.is_dir() and not getattr(FORMATS[format], "WRITES_FOLDER", False):
-        raise TrilabelError(f"{path}: this is a folder; name a file to write")
+        raise TrilabelError(f"{path}: this is a folder; give a file to write")
     check_options(path, writers[format], options)
     return writers[format]
 
@@ -108,17 +108,17 @@ def format_of(path: Path, format: str | None) -> str:
         raise TrilabelError(f"{path}: this folder is empty")
     inside = folder.files_with_labels(path) if path.is_dir() else []
     hint = (
-        f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: give the path of that file"
+        f"; it contains {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}: give the path of that file"
         if inside
         else ""
     )
     if path.is_dir():
-        hint += "; if sub-folders are classes, give the folder that holds them, or pass format='folder'"
+        hint += "; if sub-folders are classes, give the folder that contains them, or pass format='folder'"
     raise TrilabelError(f"{path}: not recognized as any of these formats: {known}; if it is one, pass format{hint}")
 
 
 def describe_formats() -> dict[str, dict[str, Any]]:
-    """What each format is, its rule on absent and unknown, its options, and whether it can be written."""
+    """A description of each format, its rule on absent and unknown, its options, and whether it can be written."""
     return {
         name: {
             "summary": (getdoc(kind) or "").partition("\n")[0],

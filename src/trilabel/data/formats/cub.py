@@ -30,14 +30,14 @@ def detect(path: Path) -> bool:
 def read(
     path: Path, *, images: str | Path | None = None, not_visible: Literal["unknown", "absent"] = "unknown"
 ) -> Dataset:
-    """Reads the attributes of CUB-200-2011. `not_visible` says what an attribute is that people could not see.
+    """Reads the attributes of CUB-200-2011. `not_visible` is the value of an attribute that people could not see.
 
-    With "absent" every line counts as it is, however sure its author was, as in most published comparisons.
+    With "absent" every line counts as written, however sure its author was, as in most published comparisons.
     """
     check_choice(path, "not_visible", not_visible, ("unknown", "absent"))
     home = path if (path / "images.txt").exists() else path / _FOLDER
     if not (home / "images.txt").exists():
-        raise TrilabelError(f"{path}: no images.txt here or in {_FOLDER}; point at the folder {_FOLDER}")
+        raise TrilabelError(f"{path}: no images.txt here or in {_FOLDER}; give the path of the folder {_FOLDER}")
     files = _numbered(home / "images.txt")
     attributes = _numbered(_attribute_file(home))
     splits = _splits(home, files)
@@ -56,7 +56,7 @@ def _notes(not_visible: str, unseen: int, missing: int) -> Iterator[str]:
     if not_visible == "unknown":
         yield f"attributes marked not visible are unknown ({unseen:,} labels)"
     else:
-        yield f"attributes marked not visible count as they stand, nearly all as absent ({unseen:,} labels)"
+        yield f"attributes marked not visible count as written, nearly all as absent ({unseen:,} labels)"
     if missing:
         yield f"{missing:,} labels have no line: they are unknown"
 
@@ -126,7 +126,7 @@ def _entries(
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:
         # Some lines have six or seven fields; the first four are right in those, too.
-        with np.errstate(invalid="ignore"):  # pandas tries "Infinity" as a number before it refuses it
+        with np.errstate(invalid="ignore"):  # pandas tries "Infinity" as a number before it rejects it
             table = pd.read_csv(
                 BytesIO(content), sep=r"\s+", header=None, usecols=range(4), dtype=np.int64, na_filter=False, quoting=3
             ).to_numpy()
@@ -142,7 +142,7 @@ def _entries(
 
 
 def _positions(names: Mapping[int, str], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The position of each of `numbers` among the keys; −1 where it does not."""
+    """The position of each of `numbers` among the keys; −1 if it is not a key."""
     keys = np.fromiter(names, np.int64)
     order = np.argsort(keys)
     found = order[np.searchsorted(keys[order], numbers).clip(max=len(keys) - 1)]
@@ -150,7 +150,7 @@ def _positions(names: Mapping[int, str], numbers: NDArray[np.int64]) -> NDArray[
 
 
 def _fault(file: Path, files: Mapping[int, str], attributes: Mapping[int, str]) -> TrilabelError:
-    """What is wrong with the first line that is at fault."""
+    """The error about the first wrong line."""
     lines: dict[tuple[int | None, ...], int] = {}
     for line, text in read_lines(file):
         where, fields = f"{file}, line {line}:", [_whole(field) for field in text.split()[:4]]
@@ -167,4 +167,4 @@ def _fault(file: Path, files: Mapping[int, str], attributes: Mapping[int, str]) 
                 f"{where} image {image}, attribute {attribute} are listed twice, first in line "
                 f"{lines[image, attribute]}; remove one"
             )
-    return TrilabelError(f"{file}: is empty or no table of numbers; unpack it again")
+    return TrilabelError(f"{file}: is empty or not a table of numbers; unpack it again")

@@ -1,4 +1,4 @@
-"""Folders of images with one sub-folder a class, as most programs for single labels want them."""
+"""Folders of images with one sub-folder per class, as most programs for single labels expect them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ _NO_CLASSES = {"images", "image", "img", "imgs", "photos", "pictures", "jpegimag
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a folder with sub-folders that hold images, and nothing says that these are not classes."""
+    """Whether this is a folder with sub-folders that contain images, and no other file describes the labels."""
     if not path.is_dir() or files_with_labels(path):
         return False
     parts, _ = _without_splits([name.split("/") for name in walk(path)])
@@ -29,7 +29,7 @@ def detect(path: Path) -> bool:
 
 
 def _around_others(inside: list[list[str]]) -> bool:
-    """Whether these are folders around class folders: no image lies in them, and they are one or have the same ones."""
+    """Whether these folders contain class folders: they have no images, and are one or have equal sub-folders."""
     if not all(len(part) > 2 for part in inside):
         return False
     tops, below = {part[0] for part in inside}, {(part[0], part[1]) for part in inside}
@@ -37,23 +37,23 @@ def _around_others(inside: list[list[str]]) -> bool:
 
 
 def files_with_labels(path: Path) -> list[str]:
-    """Files in this folder that may say more about images than the names of folders do."""
+    """Files in this folder that may contain labels, so that the names of folders are not the labels."""
     names = (file.name for file in path.iterdir() if file.suffix.lower() in _LABEL_FILES and file.is_file())
     return sorted(name for name in names if not name.startswith("."))
 
 
 def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown") -> Dataset:
-    """One sub-folder a class: an image is known to have the class of its folder; `unlisted` is what every other is.
+    """One sub-folder per class: an image is known to have the class of its folder; `unlisted` is the value of others.
 
-    Where all top folders are called train, val, test or the like, they are the splits and the classes lie below.
+    If all top folders are called train, val, test or similar, they are the splits and contain the class folders.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     if images is not None:
-        raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
+        raise TrilabelError(f"{path}: the images are inside the class folders; leave out the option images")
     files = sorted(walk(path))
     parts = [file.split("/") for file in files]
     if all(len(part) == 1 for part in parts):
-        raise TrilabelError(f"{path}: no sub-folder with images, one a class, is in this folder")
+        raise TrilabelError(f"{path}: this folder has no sub-folders with images, one per class")
     parts, splits = _without_splits(parts)
     notes = [f"images have the class of their folder; every other class is {unlisted}"]
     dataset = _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
@@ -64,7 +64,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
 
 
 def _without_splits(parts: list[list[str]]) -> tuple[list[list[str]], dict[str, NDArray[np.int64]]]:
-    """The parts of paths without the names of splits, where all top folders are such, and the rows of these."""
+    """The parts of paths without the splits, if all top folders are splits, and the rows of each split."""
     tops = {part[0] for part in parts if len(part) > 1}
     if not all(top.lower() in SPLIT_NAMES for top in tops) or not any(len(part) > 2 for part in parts):
         return parts, {}
@@ -82,6 +82,6 @@ def _dataset(
     rows = np.flatnonzero(columns >= 0)
     loose = len(files) - len(rows)
     if loose:
-        notes.append(f"{loose} images lie in no class folder: nothing is known of them")
+        notes.append(f"{loose} images are in no class folder: their labels are unknown")
     labels = Labels.from_entries(rows, columns[rows], np.ones(len(rows), np.int8), classes, files)
     return Dataset(labels.ids, RootedPaths(root, labels.ids), labels, splits, notes=tuple(notes))

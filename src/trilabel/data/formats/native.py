@@ -1,6 +1,6 @@
 """trilabel's own file (*.trilabel): labels, image index, splits and boxes, opened without being read.
 
-The container is that of safetensors (a length, a JSON header, arrays end to end), so other programs can look inside.
+The container is that of safetensors (a length, a JSON header, arrays end to end), so other programs can read it.
 Every array is mapped into memory, and read from disk when it is used.
 """
 
@@ -25,13 +25,13 @@ from trilabel.labels import Labels
 from trilabel.labels.names import Names
 from trilabel.log import Advance, progress
 
-RULE = "what was known when the file was written; the notes of that reading are kept"
+RULE = "labels as they were when the file was written; the notes of the original reader are kept"
 SUFFIX = ".trilabel"
 _VERSION = 1
 _ALIGN = 64
 _KINDS = {"I64": np.int64, "I32": np.int32, "F32": np.float32, "I8": np.int8, "U8": np.uint8}
 _CODES = {np.dtype(kind): code for code, kind in _KINDS.items()}
-_ALWAYS_CHECKED = 64 << 20  # so many bytes are checked in a moment
+_ALWAYS_CHECKED = 64 << 20  # this many bytes are checked in a moment
 _BLOCK = 1 << 24
 _Arrays = dict[str, NDArray[Any]]
 
@@ -42,9 +42,9 @@ def detect(path: Path) -> bool:
 
 
 def read(path: Path, *, images: str | Path | None = None, verify: bool = False) -> Dataset:
-    """Opens the file. `verify` compares every byte with its checksum, which files up to 64 MB always have done.
+    """Opens the file. `verify` compares every byte with its checksum, as is always done for files up to 64 MB.
 
-    Of larger ones it is done for the ends of rows alone: SciPy does not look where these lead.
+    For larger files only the row offsets are always checked, because SciPy does not check them.
     """
     arrays, about = _open(path)
     verify = verify or sum(array.nbytes for array in arrays.values()) <= _ALWAYS_CHECKED
@@ -61,12 +61,12 @@ def read(path: Path, *, images: str | Path | None = None, verify: bool = False) 
         splits = {name: arrays[f"split {number}"] for number, name in enumerate(about["splits"])}
         boxes = Boxes(*(arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))) if "box cls" in arrays else None
         return Dataset(labels.ids, paths, labels, splits, boxes, notes=tuple(about["notes"]))
-    except (KeyError, ValueError, TypeError) as error:  # a header that does not go with the arrays
-        raise TrilabelError(f"{path}: damaged ({error}); make it again") from None
+    except (KeyError, ValueError, TypeError) as error:  # a header that does not match the arrays
+        raise TrilabelError(f"{path}: damaged ({error}); write it again") from None
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes the file; one that exists is replaced whole or not at all."""
+    """Writes the file; an existing file is replaced completely or not at all."""
     arrays, about = _contents(dataset, path)
     size = sum(array.nbytes for array in arrays.values())
     with progress(f"writing {path.name}, MB", 2 * size >> 20) as advance:
@@ -80,13 +80,13 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     return ["the truth about labels hidden on purpose is not written"] if dataset.truth is not None else []
 
 
-# ---- what goes into it
+# ---- contents
 
 
 def _contents(dataset: Dataset, path: Path) -> tuple[_Arrays, dict[str, Any]]:
-    """The arrays, and what the header says about them."""
+    """The arrays and the header."""
     if dataset.paths is None:
-        raise TrilabelError(f"{path}: these images were drawn in memory; without files there is nothing to point at")
+        raise TrilabelError(f"{path}: these images were drawn in memory; without files there is nothing to refer to")
     labels = dataset.labels
     csr = labels.csr if labels.csr.has_sorted_indices else labels.csr.sorted_indices()
     index = np.int32 if max(csr.nnz, *csr.shape) < 2**31 else np.int64  # one kind for both, or SciPy would copy one
@@ -128,7 +128,7 @@ def _stored(name: str, names: Names) -> _Arrays:
 
 def _names(arrays: _Arrays, name: str) -> Names:
     names = Names.from_buffer(arrays[name], arrays[f"{name} ends"])
-    names._distinct = name != "paths"  # labels refuse repeated names before anything is written
+    names._distinct = name != "paths"  # labels reject repeated names before anything is written
     return names
 
 
@@ -142,8 +142,12 @@ def _header(arrays: _Arrays, about: dict[str, Any]) -> bytes:
         end = start + array.nbytes
         entries[name] = {"dtype": _CODES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
         start = end
-    told = json.dumps(about, sort_keys=True)
-    entries["__metadata__"] = {"trilabel": str(_VERSION), "about": told, "checksum": _text_checksum(told, entries)}
+    description = json.dumps(about, sort_keys=True)
+    entries["__metadata__"] = {
+        "trilabel": str(_VERSION),
+        "about": description,
+        "checksum": _text_checksum(description, entries),
+    }
     text = json.dumps(entries).encode()
     text += b" " * (-(len(text) + 8) % _ALIGN)
     return len(text).to_bytes(8, "little") + text
@@ -156,7 +160,7 @@ def _text_checksum(about: str, entries: dict[str, Any]) -> str:
 
 
 def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
-    """All arrays, mapped into memory, and what the header says; both seen to belong together."""
+    """All arrays, mapped into memory, and the header; checked to belong together."""
     try:
         with path.open("rb") as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -165,16 +169,16 @@ def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
         version, about, checksum = (entries["__metadata__"][key] for key in ("trilabel", "about", "checksum"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         what = "empty" if not path.stat().st_size else "not a trilabel file, or cut short"
-        raise TrilabelError(f"{path}: {what}; make it again") from None
+        raise TrilabelError(f"{path}: {what}; write it again") from None
     if version != str(_VERSION):
-        raise TrilabelError(f"{path}: is of format version {version}, this trilabel reads {_VERSION}; upgrade it")
+        raise TrilabelError(f"{path}: has format version {version}, but this trilabel reads {_VERSION}; upgrade it")
     if checksum != _text_checksum(str(about), entries):
-        raise TrilabelError(f"{path}: damaged: the header is not what was written; make it again")
+        raise TrilabelError(f"{path}: damaged: the header is not what was written; write it again")
     del entries["__metadata__"]
     start = 8 + length
     size = start + max((entry["data_offsets"][1] for entry in entries.values()), default=0)
     if len(whole) != size:
-        raise TrilabelError(f"{path}: has {len(whole):,} of {size:,} bytes: cut short or added to; make it again")
+        raise TrilabelError(f"{path}: has {len(whole):,} of {size:,} bytes: cut short or extended; write it again")
     return {name: _mapped(whole, start, entry) for name, entry in entries.items()}, json.loads(about)
 
 
@@ -200,4 +204,4 @@ def _compare(path: Path, arrays: _Arrays, checksums: dict[str, str]) -> None:
     with progress(f"checking {path.name}, MB", sum(array.nbytes for array in arrays.values()) >> 20) as advance:
         for name, array in arrays.items():
             if _checksum(array, advance) != checksums.get(name):
-                raise TrilabelError(f"{path}: damaged: the bytes of {name!r} are not what was written; make it again")
+                raise TrilabelError(f"{path}: damaged: the bytes of {name!r} are not what was written; write it again")

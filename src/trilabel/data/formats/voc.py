@@ -35,9 +35,9 @@ def read(
     difficult: Literal["unknown", "absent", "present"] = "unknown",
     boxes: bool = True,
 ) -> Dataset:
-    """Reads a VOC devkit. `difficult` says what a class is of which an image shows only objects marked difficult.
+    """Reads a VOC devkit. `difficult` is the value of a class of which an image has only objects marked difficult.
 
-    Splits are train, val and test as far as they are there; trainval only where neither train nor val is.
+    Splits are train, val and test if they exist; trainval only if neither train nor val does.
     """
     if difficult not in _DIFFICULT:
         raise TrilabelError(f"{path}: difficult={difficult!r}: use one of {', '.join(_DIFFICULT)}")
@@ -64,7 +64,7 @@ def read(
 
 
 def _paths(images: str | Path | None, usual: Path, ids: Names) -> tuple[RootedPaths, int]:
-    """Where the images are, and how many were not found; labels can be looked at without having any image."""
+    """The paths of the images, and how many were not found; labels can be read without any image."""
     if images is None and not usual.is_dir():
         return RootedPaths(usual, ids), len(ids)
     return locate(images or usual, ids)
@@ -82,13 +82,13 @@ def _home(path: Path, year: int | str | None) -> Path:
     found = _years(path)
     names = ", ".join(folder.name for folder in found)
     if not found:
-        raise TrilabelError(f"{path}: no VOC devkit here; its folder VOC2012 (or 2007) holds ImageSets/Main")
+        raise TrilabelError(f"{path}: not a VOC devkit, whose folder VOC2012 (or VOC2007) contains ImageSets/Main")
     if year is not None:
         found = [folder for folder in found if folder.resolve().name == f"VOC{year}"]
         if not found:
             raise TrilabelError(f"{path}: no VOC{year} here, only {names}")
     if len(found) > 1:
-        raise TrilabelError(f"{path}: holds {names}; choose one with year")
+        raise TrilabelError(f"{path}: contains {names}; choose one with year")
     return found[0]
 
 
@@ -99,7 +99,7 @@ def _image_sets(main: Path) -> dict[str, dict[str, Path]]:
     """For every split to use, the file of each class."""
     sets: dict[str, dict[str, Path]] = {split: {} for split in _SPLITS}
     for file in main.glob("*.txt"):
-        name, _, split = file.stem.rpartition("_")  # train_val.txt is class train in split val; train.txt is no class
+        name, _, split = file.stem.rpartition("_")  # train_val.txt is class train, split val; train.txt is not a class
         if name and split in sets:
             sets[split][name] = file
     there = [split for split in _SPLITS if sets[split] or (main / f"{split}.txt").is_file()]
@@ -111,7 +111,7 @@ def _image_sets(main: Path) -> dict[str, dict[str, Path]]:
 
 
 def _ids(file: Path, sets: dict[str, Path]) -> list[str]:
-    """The images of a split, from its own list or, where there is none, from the labels of its first class."""
+    """The images of a split, from its own list or, if there is none, from the labels of its first class."""
     file = file if file.is_file() else min(sets.values())
     return list(dict.fromkeys(cells[0] for _, cells in _lines(file)))
 
@@ -126,9 +126,9 @@ def _labels(file: Path | None, ids: list[str], home: Path, name: str, split: str
         if len(cells) != 2 or cells[1] not in meaning:
             raise TrilabelError(f"{file}, line {line}: {' '.join(cells)!r} is not an image id and 1, -1 or 0")
         found[cells[0]] = meaning[cells[1]]
-    unlabelled = next((i for i in ids if i not in found), None)
-    if unlabelled is not None or len(found) > len(ids):
-        what = f"no label of {unlabelled!r}" if unlabelled is not None else "labels of images not in this split"
+    unlabeled = next((i for i in ids if i not in found), None)
+    if unlabeled is not None or len(found) > len(ids):
+        what = f"no label of {unlabeled!r}" if unlabeled is not None else "labels of images not in this split"
         raise TrilabelError(f"{file}, line {line if found else 1}: {what}; {len(found)} labels for {len(ids)} images")
     return np.array([found[i] for i in ids], np.int8)
 
@@ -158,7 +158,7 @@ def _boxes(folder: Path, ids: Iterable[str], classes: Sequence[str]) -> tuple[Bo
             image.append(row)
             cls.append(column[what])
             xyxy.append(box)
-    notes = [f"{missing} images have no annotation file: no boxes of them"] if missing else []
+    notes = [f"{missing} images have no annotation file: no boxes are read for them"] if missing else []
     notes += [f"{others} boxes of classes without labels left out"] if others else []
     corners = np.array(xyxy, np.float64).reshape(-1, 4).clip(0, 1).astype(np.float32)
     return Boxes(np.array(image, np.int64), np.array(cls, np.int64), corners), notes
@@ -167,7 +167,7 @@ def _boxes(folder: Path, ids: Iterable[str], classes: Sequence[str]) -> tuple[Bo
 def _objects(file: Path) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
     """(class, box) of each object. Pixels count from 1 and both ends belong to the box.
 
-    Shares are of the size that the annotation names: the image file may have been resized since.
+    Shares are of the size in the annotation: the image file may have been resized since.
     """
     root = read_xml(file)
     for number, thing in enumerate(root.iterfind("object"), start=1):
@@ -178,7 +178,7 @@ def _objects(file: Path) -> Iterator[tuple[str, tuple[float, float, float, float
             x0, y0, x1, y1 = _numbers(thing.find("bndbox"), "xmin", "ymin", "xmax", "ymax")
             box = ((x0 - 1) / width, (y0 - 1) / height, x1 / width, y1 / height)
         except ValueError:
-            raise TrilabelError(f"{file}: object {number} has no box, or the image no size, in numbers") from None
+            raise TrilabelError(f"{file}: object {number} has no box, or the image has no size, in numbers") from None
         yield thing.findtext("name", "").strip(), box
 
 
@@ -187,5 +187,5 @@ def _numbers(element: Element | None, *names: str) -> list[float]:
         raise ValueError("element missing")
     numbers = [float(element.findtext(name, "")) for name in names]
     if not np.isfinite(numbers).all():
-        raise ValueError("a number without end")
+        raise ValueError("a number that is not finite")
     return numbers

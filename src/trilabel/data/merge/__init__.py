@@ -1,4 +1,4 @@
-"""Several data sets in one: each knows some classes of some images, and what none of them knows is unknown."""
+"""Merging data sets: each has labels for some classes of some images; labels that no set has are unknown."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -17,7 +17,8 @@ from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
-_RANKS = {"": 0, "train": 1, "test": 3}  # what one set keeps for scoring must not be trained on because of another
+# Images that one set keeps for scoring must not become training images through another.
+_RANKS = {"": 0, "train": 1, "test": 3}
 _OTHER_RANK = 2
 
 
@@ -28,23 +29,23 @@ def merge(
     same: Literal["path", "id", "name", "content"] = "path",
     conflict: Conflict = "error",
 ) -> tuple[Dataset, dict[str, Any]]:
-    """(all of them in one, a report that prints as JSON).
+    """(the merged data set, a report that prints as JSON).
 
-    Images are one where they have the `same` path, id, file name or content. Classes are one where they have one name,
-    after `classes` renamed them. Where sets contradict each other, `conflict` decides: an error, unknown, or what the
-    first or last of them says.
+    Images are equal if they have the `same` path, id, file name or content. Classes are equal if they have the same
+    name after `classes` renamed them. If sets contradict each other, `conflict` decides: an error, unknown, or the
+    label of the first or last of them.
     """
     here = Path("merge")
     check_choice(here, "same", same, ("path", "id", "name", "content"))
     check_choice(here, "conflict", conflict, ("error", "unknown", "first", "last"))
     if len(sets) < 2:
-        raise TrilabelError("merging takes two data sets or more")
+        raise TrilabelError("merging needs at least two data sets")
     check_class_map(sets, classes or {})
     parts = {name: renamed(name, dataset, classes or {}) for name, dataset in sets.items()}
     row_of, ids, paths = match_images(parts, same)
     names = Names.join([part.labels.classes for part in parts.values()]).distinct()[1]
     if not len(names):
-        raise TrilabelError("no class is left: the map of classes drops all of them")
+        raise TrilabelError("no class is left: the class map drops all of them")
     labels, contradictions = merge_labels(parts, row_of, ids, names, conflict)
     splits, differing = _splits(parts, row_of, len(ids))
     notes = tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes)
@@ -66,7 +67,7 @@ def merge(
 
 
 def _splits(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> tuple[RowsByName, int]:
-    """(rows of each split, how many images are in different splits): those are put where they are not trained on."""
+    """(rows of each split, how many images are in different splits); those are kept out of training."""
     names = ["", *dict.fromkeys(name for part in parts.values() for name in part.splits)]
     rank = np.array([_RANKS.get(name, _OTHER_RANK) for name in names])
     split, differing = np.zeros(images, np.int64), np.zeros(images, bool)

@@ -1,4 +1,4 @@
-"""Maps of class names: what the classes of a data set are to be called, so that sets can be joined."""
+"""Maps of class names: the new names of the classes of a data set, so that sets can be merged."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ ClassMap = Mapping[str, Mapping[str, str]]  # set ("" for all) â†’ class there â
 
 
 def read_class_map(file: Path) -> dict[str, dict[str, str]]:
-    """A table with the columns from and to, and set where a row is about one data set only; an empty `to` drops."""
+    """A table with the columns from and to, and set for rows about one data set only; an empty `to` drops a class."""
     try:
         with open_table(file) as opened:
             start = first_bytes(opened)
@@ -27,24 +27,24 @@ def read_class_map(file: Path) -> dict[str, dict[str, str]]:
     _, header = next(rows, (1, list[str]()))
     names = [cell.strip().lower() for cell in header]
     if not {"from", "to"} <= set(names) <= {"set", "from", "to"}:
-        raise TrilabelError(f"{file}, row 1: a map of classes has the columns from and to, and perhaps set")
+        raise TrilabelError(f"{file}, row 1: a class map needs the columns from and to, and optionally set")
     found: dict[str, dict[str, str]] = {}
     for line, cells in rows:
         if len(cells) != len(names):
             raise TrilabelError(f"{file}, row {line}: {len(cells)} cells, but the header has {len(names)}")
         row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
         if not row["from"]:
-            raise TrilabelError(f"{file}, row {line}: which class? the cell 'from' is empty")
+            raise TrilabelError(f"{file}, row {line}: the cell 'from' is empty; name the class to rename")
         if found.setdefault(row.get("set", ""), {}).setdefault(row["from"], row["to"]) != row["to"]:
-            raise TrilabelError(f"{file}, row {line}: class {row['from']!r} became something else in an earlier row")
+            raise TrilabelError(f"{file}, row {line}: class {row['from']!r} is renamed differently in an earlier row")
     return found
 
 
 def check_class_map(sets: Mapping[str, Dataset], classes: ClassMap) -> None:
-    """Refuses a map with a set or class that does not exist."""
+    """Raises an error if the map names a set or class that does not exist."""
     for name, renamed in classes.items():
         if name and name not in sets:
-            raise unknown_name_error("data set for the map of classes", name, sets)
+            raise unknown_name_error("data set for the class map", name, sets)
         there = {one for key, dataset in sets.items() if name in ("", key) for one in dataset.classes}
         for old in renamed:
             if old not in there:
@@ -52,7 +52,7 @@ def check_class_map(sets: Mapping[str, Dataset], classes: ClassMap) -> None:
 
 
 def joined_of_some(sets: Mapping[str, Dataset], classes: ClassMap) -> list[dict[str, Any]]:
-    """Where several classes become one and a set has only some of them: its labels of those count for all."""
+    """Cases where several classes become one and a set has only some of them: its labels of those count for all."""
     found = []
     for name, dataset in sets.items():
         there, parts_of = set(dataset.classes), dict[str, list[str]]()
@@ -67,9 +67,9 @@ def joined_of_some(sets: Mapping[str, Dataset], classes: ClassMap) -> list[dict[
 
 
 def renamed(name: str, dataset: Dataset, classes: ClassMap) -> Dataset:
-    """The set with its classes called what they will be called.
+    """The set with its classes renamed.
 
-    Where several become one, it is present if any of them is, and absent if all of them are.
+    If several classes become one, it is present if any of them is, and absent if all of them are.
     """
     new_name = {**classes.get("", {}), **classes.get(name, {})}
     if not any(one in new_name for one in dataset.classes):

@@ -1,4 +1,4 @@
-"""Which images of several data sets are the same, and what they are called and where they are in the merged one."""
+"""Which images of several data sets are the same, and their ids and paths in the merged set."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
 RowsByName = dict[str, NDArray[np.int64]]  # rows of the merged set, by the name of a set or of a split
-_EXPORTED = re.compile(r"_(jpe?g|png|webp|bmp|gif|tiff?)\.rf\.\w+$", re.IGNORECASE)  # what Roboflow puts at the end
+_EXPORTED = re.compile(r"_(jpe?g|png|webp|bmp|gif|tiff?)\.rf\.\w+$", re.IGNORECASE)  # the suffix that Roboflow adds
 
 
 def match_images(parts: Mapping[str, Dataset], same: str) -> tuple[RowsByName, Names, RootedPaths]:
@@ -38,7 +38,7 @@ def match_images(parts: Mapping[str, Dataset], same: str) -> tuple[RowsByName, N
         contents = content_codes(every)
         if (contents < 0).all():
             raise TrilabelError("none of the images has a file, so contents cannot be compared; use same id or path")
-        first_of = np.where(contents < 0, first_of, contents)  # what has no file goes by its path
+        first_of = np.where(contents < 0, first_of, contents)  # images without a file are compared by path
     is_first = first_of == np.arange(len(every))
     row = (np.cumsum(is_first) - 1)[first_of]
     first = np.flatnonzero(is_first)
@@ -50,7 +50,7 @@ def match_images(parts: Mapping[str, Dataset], same: str) -> tuple[RowsByName, N
 
 
 def bare_name(path: str) -> str:
-    """The name of an image's file without folder and ending, and without what Roboflow and Label Studio put to it."""
+    """The name of an image file without folder and extension, and without what Roboflow and Label Studio add to it."""
     name = os.path.basename(path)  # noqa: PTH119
     stem = name.rpartition(".")[0] if is_image(name) else name
     return UPLOAD_PREFIX.sub("", _EXPORTED.sub("", stem), count=1)
@@ -74,7 +74,7 @@ def _real(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _told_apart(ids: Names, owners: list[str]) -> Names:
-    """Different images of one id get the name of their set before it."""
+    """Different images with the same id get the name of their set as a prefix."""
     codes, first = ids.factorize()
     if len(first) < len(ids):
         double = np.bincount(codes)[codes] > 1

@@ -18,7 +18,7 @@ _MOST_LISTED = 1000
 
 @dataclass(frozen=True)
 class _Statements:
-    """What the sets say: one entry per known label of a set, set by set."""
+    """The statements of the sets: one entry per known label of a set, set by set."""
 
     row: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -44,7 +44,7 @@ def merge_labels(
     names: Names,
     conflict: Conflict,
 ) -> tuple[Labels, dict[str, Any]]:
-    """(labels of the images `ids`, what a report says of those stated twice); row_of[part] says where images go."""
+    """(labels of the images `ids`, a report on labels stated twice); row_of[part] has the new rows of images."""
     said = _Statements.of(parts, row_of, names)
     # Only images that are in several sets can have a label twice: most labels need no sorting.
     shared = (np.bincount(np.concatenate(list(row_of.values())), minlength=len(ids)) > 1)[said.row]

@@ -2,7 +2,8 @@
 
 A shape is a field of signed distances in the object's own coordinates (u right, v down, the object fills −1…1):
 one affine map gives size, turn and skew, and the distance gives smooth edges. Only operations that IEEE 754 rounds
-exactly are used (+ − × ÷ √ floor min max), and of the random generator only `random()`: no library moves a pixel.
+exactly are used (+ − × ÷ √ floor min max), and of the random generator only `random()`: no library
+version changes a pixel.
 """
 
 import math
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Field = NDArray[np.floating[Any]]  # one number a pixel; float32 throughout, which the stubs cannot follow
+Field = NDArray[np.floating[Any]]  # one number per pixel; float32 throughout, which the stubs cannot follow
 Color = tuple[float, float, float]  # 0…255
 Point = tuple[float, float]
 
@@ -36,7 +37,7 @@ class Dice:
         return int(self.random() * count)
 
     def chance(self, share: float) -> bool:
-        """Return whether something happens that happens in this share of cases."""
+        """Return True in this share of cases."""
         return bool(self.random() < share)
 
     def tint(self, colors: tuple[Color, ...], spread: float = 22) -> Color:
@@ -85,7 +86,7 @@ class Canvas:
 
 
 class Pen:
-    """Draws one object: knows where its coordinates lie on the canvas."""
+    """Draws one object: maps its coordinates to the canvas."""
 
     def __init__(self, canvas: Canvas, dice: Dice, center: Point, radius: float, turn: float) -> None:
         self.canvas, self.dice, self.mark = canvas, dice, 0
@@ -147,7 +148,7 @@ def _half_planes(corners: tuple[Point, ...]) -> Field:
 
 
 def union(*shapes: Field) -> Field:
-    """Return the shape that is inside any of these."""
+    """Return the union of these shapes."""
     whole = shapes[0]
     for shape in shapes[1:]:
         whole = np.minimum(whole, shape)

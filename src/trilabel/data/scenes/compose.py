@@ -66,7 +66,7 @@ def _compose(dice: Dice, size: int) -> Canvas:
 
 
 def _place(canvas: Canvas, dice: Dice, kind: int, horizon: float) -> None:
-    """Draw one object of the class where such things are, sometimes anywhere; give up where there is no room."""
+    """Draw one object of the class where such things usually are, sometimes anywhere; give up if there is no room."""
     thing = THINGS[CLASSES[kind]]
     for _ in range(6):
         radius = dice.between(*thing.radius)

@@ -1,4 +1,4 @@
-"""The things in scenes: how each class is drawn, where and how large, and the clutter that is of no class."""
+"""The things in scenes: how each class is drawn, where and how large, and the clutter that belongs to no class."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -38,7 +38,7 @@ def _moon(pen: Pen) -> None:
 
 
 def _star(pen: Pen) -> None:
-    # A star's inside lies beyond at most one of its five lines: so the second largest distance is the star's.
+    # A star's inside is beyond at most one of its five lines: so the second largest distance is the star's.
     pen.fill(np.sort(pen.edges(PENTAGON), axis=0)[-2], pen.dice.tint(GLOW))
 
 

@@ -17,7 +17,7 @@ def read_vectors(path: str | Path, classes: Sequence[str], size: int) -> NDArray
     """C×size: the vector of each class name.
 
     A line of the file is a name and `size` numbers, with blanks or tabs between; a first line "count size" is skipped.
-    Upper and lower case are the same, and so are underscores and blanks; of several lines of one name the first counts.
+    Upper and lower case are the same, and so are underscores and blanks; if a name has several lines, the first counts.
     A class of several words that is not in the file itself gets the mean of its words' vectors. The file is read line
     by line and only as far as needed.
     """
@@ -42,14 +42,14 @@ def _search(path: str | Path, names: list[str], size: int) -> tuple[dict[str, ND
     longer: dict[str, str] = {}
     for number, line in _lines(path):
         first = _FIRST_TOKEN.match(line)
-        # Most lines of a large file are of no interest: only the first word is checked.
+        # Most lines of a large file are not needed: only the first word is checked.
         if number > 1 and (first is None or _plain(_text(first[1])).partition(" ")[0] not in starts):
             continue
         tokens = line.split()
         if number == 1 and len(tokens) == 2 and tokens[0].isdigit() and tokens[1].isdigit():
             if int(tokens[1]) != size:
                 raise TrilabelError(
-                    f"{path}: holds vectors of {int(tokens[1])} numbers, not {size}; set head.size={int(tokens[1])}"
+                    f"{path}: contains vectors of {int(tokens[1])} numbers, not {size}; set head.size={int(tokens[1])}"
                 )
             continue
         name = _plain(_text(b" ".join(tokens[: max(1, len(tokens) - size)])))
@@ -92,12 +92,12 @@ def _vector(path: str | Path, number: int, tokens: list[bytes], size: int) -> ND
         raise TrilabelError(_wrong_size(path, number, tokens, size))
     vector = np.array([float(token) for token in tokens[-size:]])
     if not (np.abs(vector) <= np.finfo(np.float32).max).all():
-        raise TrilabelError(f"{path}: line {number} holds a number that is not finite; correct or remove the line")
+        raise TrilabelError(f"{path}: line {number} contains a number that is not finite; correct or remove the line")
     return vector
 
 
 def _numbers(tokens: list[bytes]) -> int:
-    """How many numbers are at the end of a line, behind a name of one word at least."""
+    """How many numbers are at the end of a line, after a name of at least one word."""
     count = 0
     for token in reversed(tokens[1:]):
         try:
@@ -115,7 +115,7 @@ def _wrong_size(path: str | Path, number: int, tokens: list[bytes], size: int) -
 
 
 def _complaint(path: str | Path, given: str, word: str) -> str:
-    of_it = "" if word == _plain(given) else f" (nor for its word {word!r})"
+    of_it = "" if word == _plain(given) else f" (or its word {word!r})"
     return (
         f"{path}: no vector for class {given!r}{of_it}; add a line for it or rename the class after words in the file"
     )

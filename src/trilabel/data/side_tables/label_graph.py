@@ -1,6 +1,6 @@
 """Which labels occur together: for each label a few others, with weights to start learning from.
 
-The weight of neighbour j' of label j says how far the presence of j' speaks for that of j.
+The weight of neighbor j' of label j is how strongly the presence of j' indicates that of j.
 """
 
 import math
@@ -19,12 +19,12 @@ from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
 from trilabel.labels import Labels
 
-_COLUMNS = ("label,neighbour", "label,neighbour,weight")
+_COLUMNS = ("label,neighbor", "label,neighbor,weight")
 
 
 @dataclass(frozen=True)
 class LabelGraph:
-    """At most k neighbours of each of C labels. Slots that are not used have weight 0, and any index."""
+    """At most k neighbors of each of C labels. Slots that are not used have weight 0, and any index."""
 
     index: Tensor  # C×k int64
     weight: Tensor  # C×k float32
@@ -32,16 +32,16 @@ class LabelGraph:
 
 
 def identity(classes: int) -> LabelGraph:
-    """Each label for itself alone."""
+    """Each label is related only to itself."""
     return _of_rows([{label: 1.0} for label in range(classes)])
 
 
 def co_occurrence(labels: Labels, k: int) -> LabelGraph:
     """The label itself and the k − 1 labels that are most often known to be present together with it.
 
-    The weight of j' is the share of images with j' that have j too, among those in which j is known: with holes in the
-    labels, a share of all images with j' would shrink with what is known. One image is added to them, so that a pair
-    seen once does not weigh like certainty. The label itself has 1; then each row is divided by its sum.
+    The weight of j' is the share of images with j' that have j too, among those in which j is known: with missing
+    labels, a share of all images with j' would be too small. One image is added to them, so that a pair seen once
+    does not count as certain. The label itself has 1; then each row is divided by its sum.
     """
     together, seen = labels.co_occurrence(), seen_with(labels)
     rows: list[dict[int, float]] = []
@@ -50,8 +50,8 @@ def co_occurrence(labels: Labels, k: int) -> LabelGraph:
         others, counts = together.indices[place], together.data[place]
         others, counts = others[others != label], counts[others != label]
         order = np.lexsort((others, -counts))[: k - 1]
-        asked = np.asarray(seen[[label], others[order]]).ravel() if len(order) else counts[:0]
-        shares = counts[order] / (asked + 1)
+        known = np.asarray(seen[[label], others[order]]).ravel() if len(order) else counts[:0]
+        shares = counts[order] / (known + 1)
         whole = 1 + shares.sum()
         rows.append({label: 1 / whole} | dict(zip(others[order].tolist(), (shares / whole).tolist(), strict=True)))
     return _of_rows(rows)
@@ -68,20 +68,20 @@ def seen_with(labels: Labels) -> sp.csr_array:
 
 
 def from_file(path: str | Path, classes: Sequence[str]) -> LabelGraph:
-    """A table of label, neighbour and, if it has that column, weight; what it does not list is not connected.
+    """A table of label, neighbor and, optionally, weight; labels that it does not list are not connected.
 
-    Weights are taken as they are; a label speaks for itself with 1 unless a row says otherwise. Without weights, half
-    the weight of a label is its own and the rest is shared evenly between its neighbours.
+    Weights are used as they are; a label has the weight 1 for itself unless a row gives another. Without weights, a
+    label has half the weight for itself and its neighbors divide the rest evenly.
     """
     path = Path(path)
     cells = rows_of(path, _COLUMNS)
     places, weighted = {name: place for place, name in enumerate(classes)}, len(next(cells)[1]) == 3
     rows: list[dict[int, float]] = [{} for _ in classes]
-    for line, (label, neighbour, *weight) in cells:
-        row, other = rows[_place(label, places, path, line)], _place(neighbour, places, path, line)
+    for line, (label, neighbor, *weight) in cells:
+        row, other = rows[_place(label, places, path, line)], _place(neighbor, places, path, line)
         if other in row:
             raise TrilabelError(
-                f"{path}, row {line}: {neighbour!r} is listed twice as neighbour of {label!r}; remove one"
+                f"{path}, row {line}: {neighbor!r} is listed twice as a neighbor of {label!r}; remove one"
             )
         row[other] = _number(weight[0], path, line) if weighted else 0.0
     for place, row in enumerate(rows):
@@ -96,19 +96,19 @@ def from_file(path: str | Path, classes: Sequence[str]) -> LabelGraph:
 
 
 def edges(graph: LabelGraph, classes: Sequence[str]) -> Iterator[tuple[str, str, float]]:
-    """(label, neighbour, weight) of every slot in use: the rows of a table that `from_file` reads."""
+    """(label, neighbor, weight) of every slot in use: the rows of a table that `from_file` reads."""
     for label, *row in zip(classes, graph.index.tolist(), graph.weight.tolist(), graph.used.tolist(), strict=True):
         yield from ((label, classes[other], weight) for other, weight, used in zip(*row, strict=True) if used)
 
 
 def write(graph: LabelGraph, classes: Sequence[str], path: str | Path) -> None:
     """Writes a table that `from_file` reads."""
-    rows = ((label, neighbour, f"{weight:.6g}") for label, neighbour, weight in edges(graph, classes))
-    write_csv(path, ("label", "neighbour", "weight"), rows)
+    rows = ((label, neighbor, f"{weight:.6g}") for label, neighbor, weight in edges(graph, classes))
+    write_csv(path, ("label", "neighbor", "weight"), rows)
 
 
 def _of_rows(rows: Sequence[dict[int, float]]) -> LabelGraph:
-    """From the neighbours of each label and their weights."""
+    """From the neighbors of each label and their weights."""
     width = max((len(row) for row in rows), default=0)
     index, weight = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width), np.float32)
     used = np.arange(width) < np.array([len(row) for row in rows], np.int64)[:, None]

@@ -12,21 +12,24 @@ from trilabel.labels.names import Names
 
 
 def rows_of(path: Path, headers: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) of the header, which must be one of these ("a,b"), and of all rows, each as long as it."""
+    """(line, cells) of the header, which must be one of these ("a,b"), and of all rows, each of the same length.
+
+    The British spelling "neighbour" is accepted, too: tables written before version 0.2 have it.
+    """
     wanted = " or ".join(headers)
     if not path.is_file():
         raise TrilabelError(f"{path}: no such file; give a table with the columns {wanted}")
     width = 0
     for line, row in read_rows(path, DELIMITERS.get(table_suffix(path), ",")):
         cells = [cell.strip() for cell in row]
-        if not width and ",".join(cells).lower() not in headers:
-            raise TrilabelError(f"{path}, row {line}: the columns are {wanted}, not {','.join(cells)!r}")
+        if not width and ",".join(cells).lower().replace("neighbour", "neighbor") not in headers:
+            raise TrilabelError(f"{path}, row {line}: the columns must be {wanted}, not {','.join(cells)!r}")
         width = width or len(cells)
         if len(cells) != width:
             raise TrilabelError(f"{path}, row {line}: {len(cells)} cells, but the first row has {width}")
         yield line, cells
     if not width:
-        raise TrilabelError(f"{path}: the table is empty; its first row names the columns, {wanted}")
+        raise TrilabelError(f"{path}: the table is empty; its first row must name the columns, {wanted}")
 
 
 def read_groups(path: str | Path, ids: Names) -> NDArray[np.int64]:

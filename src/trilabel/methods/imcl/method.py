@@ -31,7 +31,7 @@ class ImclSettings:
     neighbors: int = 5
     """Most similar images that an image may have."""
     graph: str = "co-occurrence"
-    """Which labels are related: co-occurrence, identity (each to itself alone), or a table label,neighbour[,weight]."""
+    """Which labels are related: co-occurrence, identity (each to itself alone), or a table label,neighbor[,weight]."""
     label_neighbors: int = 50
     """Of graph=co-occurrence: labels that a label is related to, itself included."""
     learn_graph: bool = True
@@ -50,8 +50,8 @@ class Imcl(Method[ImclSettings]):
     """BCE of the known labels + λ_y ‖y − tanh(Σ c A y')‖² + λ_f ‖f − Σ c̄ f'‖², all per image, mean over images.
 
     y are the labels, unknown ones as the model predicts them; f are the features; the sums are over the similar images,
-    which `joint_omp` finds in the batch (and the memory) along with c and c̄; A says how labels are related. An image
-    without similar ones has no such terms: with c = 0 they would only pull its predictions and features to 0.
+    which `joint_omp` finds in the batch (and the memory) along with c and c̄; A relates the labels. An image without
+    similar ones has no such terms: with c = 0 they would only pull its predictions and features to 0.
 
     The paper alternates in each mini-batch: find c and c̄, improve A with the model fixed, improve the model with all
     that fixed. Here c and c̄ are found and held fixed, and one backward pass gives the gradient with respect to A with
@@ -99,12 +99,12 @@ class Imcl(Method[ImclSettings]):
         require_both("imcl", labels)
         for name, least in (("neighbors", 1), ("label_neighbors", 1), ("memory", 0)):
             if getattr(settings, name) < least:
-                raise TrilabelError(f"imcl: {name} is at least {least}, not {getattr(settings, name)}")
+                raise TrilabelError(f"imcl: {name} must be at least {least}, not {getattr(settings, name)}")
         for name in ("label_weight", "feature_weight", "side_weight"):
             if getattr(settings, name) < 0:
-                raise TrilabelError(f"imcl: {name} is 0 or more, not {getattr(settings, name)}")
+                raise TrilabelError(f"imcl: {name} must be 0 or more, not {getattr(settings, name)}")
         if settings.side is None and settings.side_weight != ImclSettings.side_weight:
-            raise TrilabelError("imcl: side_weight is for side information; name its table with side=FILE")
+            raise TrilabelError("imcl: side_weight needs side information; give its table with side=FILE")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass; the neighbors of each image; BCE and both kinds of smoothness."""
@@ -179,5 +179,7 @@ def _graph(settings: ImclSettings, labels: Labels) -> LabelGraph:
     if settings.graph == "identity":
         return identity(labels.shape[1])
     if not Path(settings.graph).is_file():
-        raise TrilabelError(f"imcl: graph is co-occurrence, identity or a table; there is no file {settings.graph!r}")
+        raise TrilabelError(
+            f"imcl: graph must be co-occurrence, identity or a table; there is no file {settings.graph!r}"
+        )
     return from_file(settings.graph, labels.classes)

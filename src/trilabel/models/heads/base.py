@@ -25,7 +25,7 @@ class Head(nn.Module, Generic[S]):
     def __init__(self, features: int, classes: int, settings: S | None = None, labels: Labels | None = None) -> None:
         """features, classes: D and C. settings: None takes the defaults.
 
-        labels: those of the training images, for heads that read class names or co-occurrence off them. Without labels
+        labels: those of the training images, for heads that use class names or co-occurrence. Without labels
         a head makes tensors of the same shapes, to be filled by loading its weights.
         """
         super().__init__()
@@ -36,7 +36,7 @@ class Head(nn.Module, Generic[S]):
         raise NotImplementedError
 
     def forward(self, features: Tensor) -> Tensor:
-        """What `reduce_features` gave -> B×C logits."""
+        """The result of `reduce_features` -> B×C logits."""
         raise NotImplementedError
 
     def maps(self, feature_map: Tensor) -> Tensor:

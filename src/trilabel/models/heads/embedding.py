@@ -44,7 +44,7 @@ class EmbeddingHead(Head[EmbeddingSettings]):
         super().__init__(features, classes, settings, labels)
         chosen = self.settings
         if chosen.layers not in (1, 2):
-            raise TrilabelError(f"head embedding: layers is 1 or 2, not {chosen.layers}")
+            raise TrilabelError(f"head embedding: layers must be 1 or 2, not {chosen.layers}")
         add_class_vectors(self, classes, chosen.size, chosen.vectors, labels)
         hidden = [nn.Linear(features, features), nn.ReLU()] if chosen.layers == 2 else []
         self.project = nn.Sequential(*hidden, nn.Linear(features, chosen.size))
@@ -65,7 +65,7 @@ class EmbeddingHead(Head[EmbeddingSettings]):
 def add_class_vectors(head: nn.Module, classes: int, size: int, file: str | None, labels: Labels | None) -> None:
     """Gives a head its `vectors`, C×size: a parameter, or a buffer with the vectors of the class names in the file."""
     if size < 1:
-        raise TrilabelError(f"a class vector has at least 1 number, not size={size}")
+        raise TrilabelError(f"a class vector must have at least 1 number, not size={size}")
     if file is None:
         # Of length 1 or so, so that the scores start as small as those of a linear layer.
         head.vectors = nn.Parameter(torch.randn(classes, size) / size**0.5)

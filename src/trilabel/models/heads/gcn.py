@@ -55,12 +55,12 @@ class GcnHead(Head[GcnSettings]):
         chosen = self.settings
         if classes > _MOST_CLASSES:
             raise TrilabelError(
-                f"head gcn: {classes} classes are too many for its graph ({_MOST_CLASSES}); use another"
+                f"head gcn: {classes} classes are too many for its graph (at most {_MOST_CLASSES:,}); use another head"
             )
         if chosen.hidden < 1:
-            raise TrilabelError(f"head gcn: hidden is at least 1, not {chosen.hidden}")
+            raise TrilabelError(f"head gcn: hidden must be at least 1, not {chosen.hidden}")
         if not 0 < chosen.threshold <= 1 or not 0 <= chosen.neighbor_weight < 1:
-            raise TrilabelError("head gcn: threshold is a share above 0, neighbor_weight one below 1")
+            raise TrilabelError("head gcn: threshold must be a share above 0, neighbor_weight a share below 1")
         add_class_vectors(self, classes, chosen.size, chosen.vectors, labels)
         self.first = _weights(chosen.size, chosen.hidden)
         self.second = _weights(chosen.hidden, features)

@@ -49,7 +49,9 @@ class LabelRnnHead(Head[LabelRnnSettings]):
         chosen = self.settings
         for field in fields(chosen):
             if getattr(chosen, field.name) < 1:
-                raise TrilabelError(f"head label-rnn: {field.name} is at least 1, not {getattr(chosen, field.name)}")
+                raise TrilabelError(
+                    f"head label-rnn: {field.name} must be at least 1, not {getattr(chosen, field.name)}"
+                )
         self.classes, self.steps = classes, min(chosen.longest, classes + 1)
         # The last vector is that of "end", which also stands for the label before the first.
         self.vectors = nn.Embedding(classes + 1, chosen.size)
@@ -108,7 +110,7 @@ class LabelRnnHead(Head[LabelRnnSettings]):
         """B×C labels -> (B×steps: positives in order, then "end" repeated; B×steps: True up to the first "end")."""
         present = labels[:, self.order] > 0
         place = present.cumsum(1) - 1
-        # What is not present, and what the list has no room for, goes to a place behind it, which is cut off.
+        # Labels that are not present or do not fit are written to an extra place after the list, which is cut off.
         place = torch.where(present, place, self.steps).clamp(max=self.steps)
         lists = torch.full((len(labels), self.steps + 1), self.classes, device=labels.device)
         lists = lists.scatter(1, place, self.order.expand_as(place))[:, :-1]
@@ -116,7 +118,7 @@ class LabelRnnHead(Head[LabelRnnSettings]):
         return lists, step <= present.sum(1, keepdim=True)
 
     def maps(self, feature_map: Tensor) -> Tensor:
-        """It has none."""
+        """Raises an error: this head has no class maps."""
         raise TrilabelError("head label-rnn has no class maps: its scores depend on each other; use another head")
 
 

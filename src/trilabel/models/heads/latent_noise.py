@@ -45,7 +45,7 @@ class Beliefs(NamedTuple):
 class LatentNoiseHead(Head[LatentNoiseSettings]):
     """Global average pooling and three linear layers: class there, reported if so, reported if not.
 
-    p(reported) is a product of two functions of the image, and the labels alone do not tell which of them is the class
+    p(reported) is a product of two functions of the image, and the labels alone do not show which of them is the class
     being there. So reports start at 0.9 and 0.05 for all images and learn slowly: what both could explain goes to the
     class being there. If both learned equally fast, every other class would end up inverted.
     """

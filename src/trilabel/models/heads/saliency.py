@@ -22,7 +22,7 @@ class SaliencySettings:
     def __post_init__(self) -> None:
         if self.k < 1 or not 0 <= self.alpha < math.inf:
             raise TrilabelError(
-                f"saliency: k is 1 or more and alpha a number from 0, not k={self.k} and alpha={self.alpha}"
+                f"saliency: k must be 1 or more and alpha 0 or more, not k={self.k} and alpha={self.alpha}"
             )
 
 

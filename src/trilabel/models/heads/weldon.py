@@ -20,7 +20,9 @@ class WeldonSettings:
 
     def __post_init__(self) -> None:
         if not (0 < self.top <= 1 and 0 < self.bottom <= 1):
-            raise TrilabelError(f"weldon: top and bottom are shares, in (0, 1], not {self.top} and {self.bottom}")
+            raise TrilabelError(
+                f"weldon: top and bottom must be shares, above 0 and up to 1, not {self.top} and {self.bottom}"
+            )
 
 
 class WeldonHead(MapHead[WeldonSettings]):

@@ -33,7 +33,7 @@ def _content(comparison: Comparison) -> tuple[Path, ComparisonResults, str, list
 
 
 def write_tables(folder: Path, results: ComparisonResults, title: str = "", remarks: Sequence[str] = ()) -> None:
-    """Writes cells.csv, table.csv, table.md and table.tex, each replaced whole."""
+    """Writes cells.csv, table.csv, table.md and table.tex, each replaced completely."""
     write_csv(folder / "cells.csv", *cells_csv(results.cells))
     write_csv(folder / "table.csv", *statistics_csv(results))
     write_text(folder / "table.md", as_markdown(results, title, remarks))

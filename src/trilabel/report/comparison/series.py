@@ -49,7 +49,7 @@ def series_of(results: ComparisonResults, settings: Sequence[KnownLabels], metri
 
 
 def published_legend(series: Sequence[Series]) -> list[Line2D]:
-    """Legend entries that tell our values from published ones; empty if nothing is published."""
+    """Legend entries that distinguish our values from published ones; empty if nothing is published."""
     if not any(one.published for one in series):
         return []
     style: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": GRAY}

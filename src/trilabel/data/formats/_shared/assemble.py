@@ -1,4 +1,4 @@
-"""From what a reader found, image by image, to a `Dataset`."""
+"""From the entries of a reader to a `Dataset`."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -17,7 +17,7 @@ from trilabel.labels import Labels
 
 Entry = tuple[int, int, int]  # image, class, +1 or −1
 Box = tuple[int, int, float, float, float, float]  # image, class; left, top, right, bottom as shares of the image
-Unlisted = Literal["absent", "unknown"]  # what a label is that an annotated image does not list
+Unlisted = Literal["absent", "unknown"]  # the value of a label that an annotated image does not list
 
 
 def assemble(
@@ -66,7 +66,7 @@ def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[A
 
 
 def fill_absent(labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.int64] | None = None) -> Labels:
-    """The labels with what is unknown in the images `absent_in` made absent, but for what is contested."""
+    """The labels with unknown ones in the images `absent_in` made absent, except contested ones."""
     images, classes = labels.shape
     sizes = np.diff(labels.csr.indptr).astype(np.int64)
     filled = np.zeros(images, bool)

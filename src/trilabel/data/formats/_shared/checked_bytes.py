@@ -1,4 +1,4 @@
-"""The bytes of a table, checked on their way to pandas, so that a table is read from disk once."""
+"""The bytes of a table, checked while pandas reads them, so that a table is read from disk once."""
 
 import io
 from codecs import getincrementaldecoder
@@ -10,7 +10,7 @@ _BLOCK = 1 << 20
 
 
 class CheckedBytes(io.RawIOBase):
-    """Passes the bytes of a file on, and notes what pandas does not report.
+    """Passes on the bytes of a file, and records errors that pandas does not report.
 
     Pandas pads rows that are too short, and reads other encodings into names of images, without an error.
     """
@@ -22,7 +22,7 @@ class CheckedBytes(io.RawIOBase):
         self._is_text = True  # UTF-8 without zero bytes, so far
 
     def readable(self) -> bool:
-        """Yes: pandas asks."""
+        """True; pandas requires it."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:
@@ -33,7 +33,7 @@ class CheckedBytes(io.RawIOBase):
         return len(block)
 
     def is_whole(self, rows: int, columns: int) -> bool:
-        """Whether all of the file is UTF-8 without zero bytes, and has the delimiters that so many rows need."""
+        """Whether all of the file is UTF-8 without zero bytes, and has the delimiters that this many rows need."""
         while self.read(_BLOCK):
             pass
         return self._is_text and self._delimiters == rows * (columns - 1)

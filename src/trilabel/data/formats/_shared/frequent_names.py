@@ -11,7 +11,7 @@ def most_frequent(
 ) -> tuple[list[str], NDArray[np.int64]]:
     """The names whose codes are in `counted` most often, and the column of each code (−1 for none).
 
-    Among equally frequent ones the alphabet decides. The empty name is none.
+    Equally frequent names are in alphabetical order. The empty name is ignored.
     """
     times = np.bincount(counted, minlength=len(codes)).tolist()
     there = (name for name, code in codes.items() if name and times[code])

@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def first_key(file: Path) -> str | None:
-    """The first key of a JSON object, "[" for a list, None for anything else: enough to tell formats apart."""
+    """The first key of a JSON object, "[" for a list, None for anything else: enough to distinguish formats."""
     start = peek(file)[: 1 << 16].decode("utf-8-sig", errors="replace")
     found = re.match(r'\s*(\[|\{\s*"((?:[^"\\]|\\.)*)")', start)
     return None if not found else "[" if found[1] == "[" else found[2]
@@ -71,7 +71,7 @@ class Json:
             yield key, Json(self.file, self._check(value, kind, (key,)), (*self.path, key))
 
     def column(self, key: str, kind: type[T], default: T | None = _REQUIRED) -> list[T]:
-        """What each object of this list holds under `key`; fast where nothing is wrong."""
+        """The value of `key` in each object of this list; fast if there is no error."""
         try:
             values = [record[key] for record in self.value]
             if set(map(type, values)) <= {kind}:
@@ -93,7 +93,7 @@ class Json:
 
 
 def unique_positions(records: Json, key: str, kind: type) -> dict[int | str, int]:
-    """The position of each value of `key` in a list of records; an error where one is listed twice."""
+    """The position of each value of `key` in a list of records; an error if one is listed twice."""
     values: list[int | str] = records.column(key, kind)
     if (twice := first_repeat(values)) is not None:
         first, again = twice
@@ -122,7 +122,7 @@ def _key(key: str) -> str:
 
 def _parse(file: Path, text: str) -> Any:
     collecting = gc.isenabled()
-    gc.disable()  # it would look through millions of new objects again and again, and find nothing to free
+    gc.disable()  # it would check millions of new objects again and again and find nothing to free
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -143,7 +143,7 @@ def _parse(file: Path, text: str) -> Any:
 
 
 def short(value: Any) -> str:
-    """A value as JSON writes it, cut off where it is long."""
+    """A value as JSON, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else text[:39] + "…"
 
@@ -152,7 +152,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 def line_of(text: str, path: tuple[str | int, ...]) -> int:
-    """The line of the value at `path`; of one that is missing, that of the value it is missing from."""
+    """The line of the value at `path`; if that is missing, the line of its parent."""
     decoder, here = json.JSONDecoder(), _skip(text, 0)
     for part in path:
         if text[here : here + 1] not in ("{", "["):

@@ -1,4 +1,4 @@
-"""Columns of tables that are written: the labels of each image, and its split."""
+"""Columns for writing tables: the labels of each image, and its split."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +21,9 @@ def label_cells(labels: Labels) -> Iterator[list[str]]:
 
 
 def split_column(dataset: Dataset, path: Path) -> list[str]:
-    """The split of each image, of which there may be one only."""
+    """The split of each image, which must be unique."""
     split, several = dataset.first_split()
     for row in several[:1].tolist():
         both = [repr(name) for name, rows in dataset.splits.items() if row in rows][:2]
-        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table holds one")
+        raise TrilabelError(f"{path}: image {dataset.ids[row]!r} is in splits {' and '.join(both)}; a table allows one")
     return split

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def shares(pixels: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """(left, top, right, bottom) of each box as shares of its image (width, height), and which of them are usable.
 
-    A box is not where a number is not finite, its width or height negative, or the size of the image unknown (0).
+    A box is unusable if a number is not finite, its width or height is negative, or the image size is unknown (0).
     """
     with np.errstate(all="ignore"):
         corners = np.concatenate([pixels[:, :2], pixels[:, :2] + pixels[:, 2:]], 1) / np.tile(sizes, 2)

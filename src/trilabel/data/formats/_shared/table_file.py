@@ -1,4 +1,4 @@
-"""A table file, opened once: its first rows, to find out what it holds, and then all of them, fast or one by one."""
+"""A table file, opened once: its first rows, to detect its contents, and then all rows, fast or one by one."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,15 +19,15 @@ _ROWS, _CELLS, _NAME_BYTES = 1 << 18, 1 << 22, 1 << 24  # the most to read at on
 
 
 class NameTooLong(Exception):
-    """A name may not have fitted into the cells that it was read into."""
+    """A name may have been truncated to the size of its cell."""
 
 
 class DamagedTable(Exception):
-    """Pandas read the table, but its bytes are not what a table of so many rows and columns has."""
+    """Pandas read the table, but its bytes do not match its number of rows and columns."""
 
 
 class TableFile:
-    """An open table with a header; without `delimiter`, the name and the first line tell what separates cells."""
+    """An open table with a header; without `delimiter`, the name and the first line determine the separator."""
 
     def __init__(self, path: Path, delimiter: str | None = None) -> None:
         if delimiter and (len(delimiter) != 1 or not delimiter.isascii()):
@@ -55,7 +55,7 @@ class TableFile:
         self._file.close()
 
     def sample(self, count: int) -> list[list[str]]:
-        """The cells of the first rows, the header among them."""
+        """The cells of the first rows, including the header."""
         self._file.seek(0)
         with closing(rows_of(self._file, self.path, self.delimiter)) as rows:
             return [cells for _, cells in islice(rows, count)]
@@ -71,8 +71,8 @@ class TableFile:
         """The rows as text, many at a time: names of images, and all columns, called 0, 1, …
 
         Names of images, in column `image`, are read as cells of `name_size` bytes, because millions of Python strings
-        would take most of the time; a name that fills its cell may have been cut off and raises NameTooLong. Besides
-        that this raises what pandas raises and, after the last row, DamagedTable.
+        would take most of the time; a name that fills its cell may have been cut off and raises NameTooLong. This also
+        raises the errors of pandas and, after the last row, DamagedTable.
         """
         self._file.seek(0)
         checked, width, rows = CheckedBytes(self._file, self.delimiter), len(self.header), 0
@@ -102,7 +102,7 @@ class TableFile:
             raise DamagedTable
 
     def _estimated_rows(self) -> int:
-        """About how many rows there are, by the length of the first; packing is assumed to shrink files fivefold."""
+        """An estimate of the number of rows, by the length of the first; assumes fivefold compression."""
         lines = max(1, self._start.count(b"\n"))
         size = self.path.stat().st_size * (5 if self.path.suffix.lower() == ".gz" else 1)
         return int(max(lines, size * lines // max(1, len(self._start))))

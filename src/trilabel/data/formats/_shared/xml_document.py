@@ -16,5 +16,5 @@ def read_xml(file: Path) -> ElementTree.Element:
         raise TrilabelError(
             f"{file}, line {error.position[0]}: damaged XML ({error}); export or copy it again"
         ) from None
-    except (LookupError, ValueError) as error:  # an encoding that nobody has heard of
+    except (LookupError, ValueError) as error:  # an unknown encoding
         raise TrilabelError(f"{file}, line 1: damaged XML ({error})") from None

@@ -38,9 +38,9 @@ def read(
     unlisted: Literal["auto", "absent", "unknown"] = "auto",
     words: int = 1000,
 ) -> Dataset:
-    """Reads all splits that are there: train, val, test, as names of files or folders say.
+    """Reads all splits: train, val and test, by the names of files or folders.
 
-    `empty` says what all labels are of an image without any annotation, `unlisted` what a category is that an
+    `empty` is the value of all labels of an image without annotations, `unlisted` that of a category that an
     annotated image does not list: "auto" is absent, but unknown where the image lists negative categories, as in
     LVIS. An image may name its `split` itself, as it does in files that trilabel writes.
 
@@ -53,7 +53,7 @@ def read(
     check_choice(path, "empty", empty, ("unknown", "absent"))
     check_choice(path, "unlisted", unlisted, ("auto", "absent", "unknown"))
     if words < 1:
-        raise TrilabelError(f"{path}: words={words}: take one word or more")
+        raise TrilabelError(f"{path}: words={words}: use 1 or more")
     files, left_out = choose_files(path, labels, year)
     found = Instances(empty, unlisted) if labels == "instances" else Captions(path, words)
     ids: list[list[str]] = []
@@ -84,17 +84,17 @@ def read(
 def _take(
     file: Path, images: str | Path | None, found: Instances | Captions, start: int
 ) -> tuple[list[str], Sequence[str], list[str]]:
-    """Hands a file over to `found` and keeps what is short: the file itself takes gigabytes while it is open."""
+    """Passes a file to `found` and keeps only a summary: the file itself takes gigabytes while it is open."""
     part = open_annotations(file, images)
     found.add(part, start)
     return part.ids, part.paths, part.split_of
 
 
 def _ids(parts: Sequence[Sequence[str]], split_of: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The ids of all images; those of several splits that share file names carry the split in front."""
+    """The ids of all images; if splits share file names, the split is put in front."""
     names = list(chain.from_iterable(parts))
     repeated = len(names) - len(set(names))
     if not repeated:
         return names, []
-    note = f"{repeated} file names stand in two splits: ids are split/file_name"
+    note = f"{repeated} file names are in two splits: ids are split/file_name"
     return [f"{split}/{name}" for split, name in zip(split_of, names, strict=True)], [note]

@@ -1,4 +1,4 @@
-"""What is alike in all annotation files of COCO: images, and the image that each annotation is of."""
+"""The common part of all COCO annotation files: images, and the image of each annotation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class AnnotationFile:
 
 
 class CocoLabels(NamedTuple):
-    """What all files together say; see `assemble`."""
+    """The contents of all files together; see `assemble`."""
 
     classes: list[str]
     entries: NDArray[np.int64]  # image, class, +1 or −1
@@ -55,7 +55,7 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
 
 
 def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:
-    """The place of what each record names under `key`."""
+    """The position of the object that each record refers to by `key`."""
     values: list[int | str] = records.column(key, kind)
     found = [place.get(value, -1) for value in values]
     if -1 in found:
@@ -65,7 +65,7 @@ def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], 
 
 
 def optional(records: Json, key: str) -> list[str]:
-    """A text of each record, "" where it has none; fast where no record has one."""
+    """A text of each record, "" if it has none; fast if no record has one."""
     return records.column(key, str, "") if any(key in record for record in records.value) else [""] * len(records.value)
 
 
@@ -80,7 +80,7 @@ def _file_names(records: Json) -> list[str]:
 
 
 def _root(file: Path, split: str, images: str | Path | None, files: list[str]) -> Path:
-    """The folder that file names are relative to: train2014, images and the like, beside the annotations."""
+    """The folder that file names are relative to: train2014, images or similar, beside the annotations."""
     inside = [name for name in (file.stem.rpartition("_")[2], split) if name]
     if images is not None:
         given = root_of(images, [])

@@ -24,12 +24,12 @@ class Captions:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self.codes: defaultdict[str, int] = defaultdict(count().__next__)  # of each word, by first appearance
-        self.images: list[NDArray[np.int64]] = []  # of every word of every caption the image …
+        self.images: list[NDArray[np.int64]] = []  # for every word of every caption the image …
         self.words: list[NDArray[np.int64]] = []  # … and the code
-        self.captioned: list[NDArray[np.int64]] = []  # of every caption the image
+        self.captioned: list[NDArray[np.int64]] = []  # for every caption the image
 
     def add(self, part: AnnotationFile, start: int) -> None:
-        """Takes the captions of a file whose first image has number `start`."""
+        """Adds the captions of a file whose first image has number `start`."""
         texts = part.document.item("annotations").column("caption", str)
         found = [words_of(text) for text in texts]
         self.words.append(np.fromiter(map(self.codes.__getitem__, chain.from_iterable(found)), np.int64))
@@ -43,9 +43,9 @@ class Captions:
         source = "the train split" if train.any() else "all splits"
         counted = words[train[images]] if train.any() else words
         if not len(counted):
-            raise TrilabelError(f"{self.path}: captions of {source} hold no word; there is nothing to make classes of")
-        # Fang et al. (2015) take out punctuation but no stop words ("a", "on" and "of" lead their vocabulary), and
-        # IMCL and what it follows speak of the most frequent words, nothing else.
+            raise TrilabelError(f"{self.path}: captions of {source} contain no words, so there are no classes")
+        # Fang et al. (2015) remove punctuation but no stop words ("a", "on" and "of" lead their vocabulary); IMCL and
+        # the papers that it follows only mention the most frequent words.
         classes, column = most_frequent(self.codes, counted, self.size)
         named = column[words] >= 0
         entries = positives(images[named], column[words[named]], len(classes))

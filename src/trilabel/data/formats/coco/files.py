@@ -1,4 +1,4 @@
-"""Which annotation files a COCO folder holds, and of which split each is."""
+"""The annotation files of a COCO folder and their splits."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def annotation_files(path: Path) -> list[Path]:
 
 
 def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path], list[str]]:
-    """The files to read, one a split, and notes on what was left out."""
+    """The files to read, one per split, and notes on what was left out."""
     others: list[Path] = []
     if path.is_file():
         found = [path]
@@ -34,7 +34,7 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
         found = _of_kind(there, labels)
         if not found:
             only = f", only {_names(there)}" if there else " (such as annotations/instances_train2014.json)"
-            raise TrilabelError(f"{path}: no COCO file of {labels} here{only}; name the file, or choose other labels")
+            raise TrilabelError(f"{path}: no COCO file of {labels} here{only}; give a file, or choose other labels")
         others = [
             file for file in there if file not in found and not file.name.startswith((*_OTHER_LABELS, "instances_"))
         ]
@@ -45,7 +45,7 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
         found = of_year
     years = sorted({_year(file) for file in found})
     if len(years) > 1 and all(years):
-        raise TrilabelError(f"{path}: holds {labels} of {', '.join(years)}; choose one with year")
+        raise TrilabelError(f"{path}: contains {labels} of {', '.join(years)}; choose one with year")
     chosen, notes = _one_a_split(path, found)
     if others:
         notes.append(f"left out: {_names(others)}; give the path of one of these to read it")
@@ -53,7 +53,7 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
 
 
 def split_of_file(file: Path) -> str:
-    """train, val or test, as the file's name or that of its folder says; "" where they do not."""
+    """train, val or test, by the name of the file or of its folder; "" if neither names one."""
     words = [split_name(word) for word in (*re.findall("[a-z]+", file.stem.lower()), file.parent.name)]
     return next((word for word in words if word in _SPLITS), "")
 
@@ -63,18 +63,18 @@ def _one_a_split(path: Path, found: list[Path]) -> tuple[list[Path], list[str]]:
         return found, []
     named = sorted((file for file in found if split_of_file(file)), key=lambda file: _SPLITS.index(split_of_file(file)))
     if not named:
-        raise TrilabelError(f"{path}: {_names(found)}: no telling which is of which split; name one of them as path")
+        raise TrilabelError(f"{path}: {_names(found)}: their splits are unclear; give the path of one of them")
     for one, two in pairwise(named):
         if split_of_file(one) == split_of_file(two):
             raise TrilabelError(
-                f"{path}: {_names([one, two])} are both of split {split_of_file(one)!r}; name one as path"
+                f"{path}: {_names([one, two])} are both of split {split_of_file(one)!r}; give the path of one"
             )
     others = [file for file in found if file not in named]
-    return named, [f"left out, as the name tells no split: {_names(others)}"] if others else []
+    return named, [f"left out, because their names contain no split: {_names(others)}"] if others else []
 
 
 def _of_kind(files: list[Path], labels: str) -> list[Path]:
-    """Those with these labels: as published, or else Roboflow's, or else whatever there is."""
+    """The files with these labels: as published, or else Roboflow's, or else any."""
     published = [file for file in files if file.name.startswith(f"{labels}_")]
     exported = [file for file in files if file.name == _ROBOFLOW]
     others = [file for file in files if not file.name.startswith(_OTHER_LABELS)]
@@ -82,7 +82,7 @@ def _of_kind(files: list[Path], labels: str) -> list[Path]:
 
 
 def _looks_right(file: Path) -> bool:
-    # By name alone, too: a damaged file is to be complained of, not skipped.
+    # Also by name alone: a damaged file should be reported, not skipped.
     if file.name == _ROBOFLOW or file.name.startswith(("instances_", "captions_")):
         return True
     if first_key(file) not in _KEYS:

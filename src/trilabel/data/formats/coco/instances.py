@@ -13,12 +13,12 @@ from trilabel.data.formats.coco.annotation_file import AnnotationFile, CocoLabel
 
 @dataclass
 class _FileLabels:
-    """What one file says; images count over all files, columns are those of `names`."""
+    """The contents of one file; images count over all files, columns are those of `names`."""
 
     names: list[str]  # categories, in the order of their ids
     placeholders: set[str]
     entries: NDArray[np.int64]  # image, column, +1 or −1
-    open: NDArray[np.int64]  # images that list negative categories, if only an empty list of them
+    open: NDArray[np.int64]  # images that list negative categories, even if the list is empty
     boxes: NDArray[np.float64]
     boxless: int
 
@@ -31,7 +31,7 @@ class Instances:
         self.found: list[_FileLabels] = []
 
     def add(self, part: AnnotationFile, start: int) -> None:
-        """Takes the annotations of a file whose first image has number `start`."""
+        """Adds the annotations of a file whose first image has number `start`."""
         document, annotations = part.document, part.document.item("annotations")
         if "categories" not in document.value and any("caption" in record for record in annotations.value):
             raise document.error_at("has captions and no categories; choose labels='captions'")
@@ -75,13 +75,13 @@ class Instances:
         absent_in, notes = self._absent(entries, len(split_of))
         notes += [f"category {name!r} is a group without annotations: left out" for name in sorted(placeholders)]
         if twice := max(len(found.names) - len(set(found.names)) for found in self.found):
-            notes.append(f"{twice} categories have the name of another one: they are one class")
+            notes.append(f"{twice} categories have the name of another one: they become one class")
         if boxless := sum(found.boxless for found in self.found):
-            notes.append(f"{boxless} annotations have no usable box, or their image no size: no boxes of them")
+            notes.append(f"{boxless} annotations have no usable box or image size: no boxes are read for them")
         return CocoLabels(list(names), entries, absent_in, np.concatenate([found.boxes for found in self.found]), notes)
 
     def _absent(self, entries: NDArray[np.int64], images: int) -> tuple[NDArray[np.int64], list[str]]:
-        """The images in which what is not listed is absent, and notes on that."""
+        """The images in which labels that are not listed are absent, and notes on that."""
         described, open_ = np.zeros(images, bool), np.zeros(images, bool)
         described[entries[:, 0]] = True
         if self.unlisted != "absent":
@@ -94,7 +94,7 @@ class Instances:
         else:
             others = "unknown" if self.unlisted == "unknown" else "absent"
             notes = [f"annotated categories are present, others {others}"]
-            notes += [f"{listing} images list negative categories: what they do not list is unknown"] if listing else []
+            notes += [f"{listing} images list negative categories: other labels are unknown"] if listing else []
         if filled := int(bare.sum()):
             notes.append(f"{filled} images without annotations are absent")
         if unknown := int((~described & ~bare).sum()):
@@ -103,7 +103,7 @@ class Instances:
 
 
 def _placeholders(categories: Json, names: Sequence[str], used: set[str]) -> set[str]:
-    """Names of categories that only group others, as Roboflow puts one in front: nothing is ever annotated with it."""
+    """Names of categories that only group others and have no annotations, as in exports of Roboflow."""
     groups = optional(categories, "supercategory")
     members = {name for name, group in zip(names, groups, strict=True) if group != "none"}
     return {name for name in names if name in groups} - members - used - {"none"}

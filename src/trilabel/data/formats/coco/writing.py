@@ -18,19 +18,19 @@ from trilabel.files import write_text
 from trilabel.log import track
 
 _Sizes = Mapping[int, tuple[int, int]]  # width and height of images, by row
-_LYING = (5, 6, 7, 8)  # what a camera held upright notes: width and height change places
+_LYING = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes a .json file, whole or not at all, and returns notes on what could not be said in it.
+    """Writes a .json file, completely or not at all, and returns notes on what it cannot contain.
 
-    Some of it is not in COCO itself: an image has a `split`, a `trilabel_id` where its id is not its file name, and
-    `neg_category_ids`, its absent classes, as in LVIS, so that what is unknown stays unknown. The last are left out
-    where all labels are known and every image has a present one.
+    Some keys are not part of COCO: an image has a `split`, a `trilabel_id` if its id is not its file name, and
+    `neg_category_ids`, its absent classes, as in LVIS, so that unknown labels stay unknown. The last are left out if
+    all labels are known and every image has a positive.
     """
     labels = dataset.labels
     if path.suffix.lower() != ".json":
-        raise TrilabelError(f"{path}: a COCO file is called something.json; change the name")
+        raise TrilabelError(f"{path}: the name of a COCO file must end in .json; change it")
     if not all(labels.shape):
         raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
     notes = [] if dataset.paths is not None else ["the images have no files: their ids are written as file names"]
@@ -43,7 +43,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         "categories": ({"id": number, "name": name} for number, name in enumerate(labels.classes, 1)),
         "annotations": _annotations(dataset, boxes, sizes),
     }
-    # A record a line, so that a mistake made in it later can be pointed at.
+    # One record per line, so that an error can name the line.
     texts = (f'"{key}": [\n' + ",\n".join(map(json.dumps, records)) + "\n]" for key, records in lists.items())
     write_text(path, "{\n" + ",\n".join(texts) + "\n}\n")
     return notes
@@ -94,7 +94,7 @@ def _present(dataset: Dataset) -> NDArray[np.int64]:
 def _boxes(dataset: Dataset, notes: list[str]) -> tuple[Boxes, _Sizes]:
     """The boxes to write, and the sizes of their images."""
     boxes = dataset.boxes or Boxes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4), np.float32))
-    # The box of a label that is not present would make it so.
+    # Reading the box of a label that is not present would make it present.
     present = np.isin(boxes.image * dataset.labels.shape[1] + boxes.cls, _present(dataset))
     if not present.all():
         notes.append(f"{(~present).sum()} boxes of labels that are not present are not written")
@@ -111,13 +111,13 @@ def _boxes(dataset: Dataset, notes: list[str]) -> tuple[Boxes, _Sizes]:
 
 
 def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
-    """Width and height of an image, upright; None where it cannot be read."""
+    """Width and height of an image, upright; None if it cannot be read."""
     if dataset.images is not None:
         return int(dataset.images.shape[3]), int(dataset.images.shape[2])
     try:
         with Image.open((dataset.paths or ())[row]) as file:
             width, height = file.size
             lying = file.getexif().get(ExifTags.Base.Orientation) in _LYING
-    except Exception:  # PIL raises a dozen kinds when bytes are damaged
+    except Exception:  # PIL raises a dozen kinds of errors for damaged bytes
         return None
     return (height, width) if lying else (width, height)

@@ -1,4 +1,4 @@
-"""Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or all tags of an image in one cell."""
+"""Tables (.csv, .tsv, .txt): wide (a column per class), long (a row per label), or all tags of an image in one cell."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -44,13 +44,13 @@ def read(
     tags: str | None = None,
     unlisted: Unlisted = "unknown",
 ) -> Dataset:
-    """Reads a table of labels; docs/data.md says what each column and cell means.
+    """Reads a table of labels; docs/data.md explains each column and cell.
 
-    `images` is the folder that the image column is relative to (by default the table's own). `layout` overrules what
-    the header looks like. `values` says what 0 is ("binary": absent, "signed": unknown). `conflict` decides what
-    becomes of a label that a long table calls both present and absent. Columns named in `ignore` are left out.
-    `image` and `tags` name the columns of images and of tags, `separator` is between the tags of a cell.
-    `unlisted` is what everything else is in an image of which something is known.
+    `images` is the folder that the image column is relative to (by default the table's own). `layout` overrides
+    the layout detected from the header. `values` is the meaning of 0 ("binary": absent, "signed": unknown).
+    `conflict` decides about a label that is both present and absent in a long table. Columns in `ignore` are left out.
+    `image` and `tags` name the columns of images and of tags, `separator` separates the tags of a cell.
+    `unlisted` is the value of all other labels of an image with known labels.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
     check_choice(path, "values", values, ("auto", "binary", "signed"))
@@ -60,8 +60,8 @@ def read(
         table = _layout_of(file, layout, ignore, image, tags)
         if unlisted == "absent" and (values == "signed" or table.value >= 0):
             raise TrilabelError(
-                f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one says "
-                "itself what is unknown"
+                f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one "
+                "marks unknown labels itself"
             )
         cells = CellReader(SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else SIGNS)
         labels, files, splits = read_table(file, table, cells, conflict, separator)
@@ -80,7 +80,7 @@ def read(
 
 
 def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
-    """What the columns are, by their names and, where these do not tell, by the first rows."""
+    """The roles of the columns, by their names or, if these are unclear, by the first rows."""
     names = [cell.strip().lower() for cell in file.header]
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
@@ -89,14 +89,14 @@ def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str |
 
 
 def _column(file: TableFile, name: str | None) -> int:
-    """The column of this name; −1 where none is named."""
+    """The column of this name; −1 if there is no name."""
     if name is not None and name not in file.header:
         raise unknown_name_error(f"column in {file.path}", name, file.header)
     return -1 if name is None else file.header.index(name)
 
 
 def _images_column(file: TableFile, names: list[str]) -> int:
-    """Where no column is called image, or the like: the first that names image files, if any does."""
+    """If no column is called image or similar: the first column that contains names of image files."""
     if set(names) & set(IMAGE_COLUMNS) or not any(names):
         return -1
     rows = [row for row in file.sample(50)[1:] if len(row) == len(names)]
@@ -105,7 +105,7 @@ def _images_column(file: TableFile, names: list[str]) -> int:
 
 
 def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
-    """Whether there is one column called tags, or the like, with words in it, or one called label with lists."""
+    """Whether there is one column called tags or similar with words in it, or one called label with lists."""
     called = [column for column, name in enumerate(names) if name in TAG_COLUMNS and name not in ignore]
     lists = [names.index("label")] if "label" in names and "value" not in names else []
     if len(called) != 1 and not lists:

@@ -1,4 +1,4 @@
-"""What the text of a cell says of a label."""
+"""From the text of a cell to a label."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
-NO_LABEL = 2  # stands for the text of a cell that is no label
+NO_LABEL = 2  # marks the text of a cell that is not a label
 
 
 @dataclass
 class CellReader:
-    """Reads cells as labels, and notes which texts there were."""
+    """Reads cells as labels, and records the different texts."""
 
     signs: dict[str, int]
     seen: set[str] = field(default_factory=set)

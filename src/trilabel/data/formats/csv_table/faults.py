@@ -1,4 +1,4 @@
-"""Finding the row of a table that something is wrong with: slow, and done only where something is."""
+"""Finding the row of a table that contains an error: slow, and done only if there is one."""
 
 from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
@@ -10,7 +10,7 @@ from trilabel.errors import TrilabelError
 def refuse(
     file: TableFile, table: TableLayout, cells: CellReader, otherwise: str | None = "cannot be read as a table"
 ) -> None:
-    """Raises an error about the first row with a fault; where there is none, an error that says `otherwise`."""
+    """Raises an error about the first wrong row; if there is none, an error with the message `otherwise`."""
     lines: dict[str, int] = {}
     splits: dict[str, str] = {}
     for line, row in file.rows():
@@ -37,9 +37,9 @@ def _check_row(table: TableLayout, cells: CellReader, row: list[str], where: str
         values = [(row[table.label], row[table.value])]
     for name, text in values:
         if cells.sign(text) == NO_LABEL:
-            hint = f" (if {name!r} is no class, pass it in ignore)" if table.classes else ""
+            hint = f" (if {name!r} is not a class, pass it in ignore)" if table.classes else ""
             if table.classes and (text.strip()[:1].isalpha() or name.strip().lower() in TAG_COLUMNS):
-                hint = f" (if {name!r} is no class, pass it in ignore; if it holds tags, pass its name as tags)"
+                hint = f" (if {name!r} is not a class, pass it in ignore; if it contains tags, pass its name as tags)"
             raise TrilabelError(
                 f"{where}: value {text!r} for image {image!r}, class {name!r}: "
                 f"use 1 present, 0 absent, empty unknown{hint}"

@@ -1,4 +1,4 @@
-"""What the columns of a table of labels are, by their names."""
+"""The roles of the columns of a table of labels, by their names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What the header of a table says; columns are positions, −1 where there is none."""
+    """The contents of the header of a table; columns are positions, −1 if there is none."""
 
     header: list[str]
     image: int
@@ -35,7 +35,7 @@ def find_columns(
     image_column: int = -1,
     tags_column: int = -1,
 ) -> TableLayout:
-    """What the columns are, by their names; `layout` ("wide", "long" or "tags") overrules what they look like."""
+    """The roles of the columns, by their names; `layout` ("wide", "long" or "tags") overrides the detection."""
     names = [cell.strip().lower() for cell in header]
 
     def position(*wanted: str) -> int:
@@ -43,7 +43,7 @@ def find_columns(
 
     if is_image(header[0]):
         raise TrilabelError(
-            f"{path}, row 1: {header[0]!r} is an image and no name of a column; write a header above it (image, and "
+            f"{path}, row 1: {header[0]!r} is an image, not the name of a column; write a header above it (image, and "
             "the classes), or pass format='list' if these are numbers of classes"
         )
     image, label, value, split = (position(*wanted) for wanted in (IMAGE_COLUMNS, ["label"], ["value"], ["split"]))
@@ -55,7 +55,7 @@ def find_columns(
         called = [column for name in (*TAG_COLUMNS, "label") for column in rest if names[column] == name]
         tags = tags_column if tags_column >= 0 else next(iter(called), rest[0] if len(rest) == 1 else -1)
         if tags < 0:
-            raise TrilabelError(f"{found} which one holds the tags? pass its name as tags")
+            raise TrilabelError(f"{found} which one contains the tags? pass its name as tags")
         left_out = [header[column] for column in rest if column != tags]
         return TableLayout(header, max(image, 0), file, split, tags=tags, left_out=left_out)
     if layout == "wide" or (layout == "auto" and not {label, value} & set(rest)):
@@ -75,7 +75,7 @@ def find_columns(
 
 
 def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Iterable[str]) -> list[int]:
-    """The columns that are neither taken nor to be ignored."""
+    """The columns that are neither used nor ignored."""
     first: dict[str, int] = {}
     for column, name in enumerate(header):
         if first.setdefault(name, column) != column:
@@ -85,7 +85,7 @@ def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Itera
     for name in ignore:
         if name not in first:
             raise TrilabelError(f"{path}: no column called {name!r} to ignore")
-    # A first column without a name that is not the images' is the row number that pandas writes.
+    # A first column without a name that does not contain the images is the row number that pandas writes.
     rest = [c for c, name in enumerate(header) if c not in taken and name not in ignore and (c or name)]
     for column in rest:
         if not header[column]:

@@ -1,6 +1,6 @@
-"""Reading the rows of a table: pandas reads it in chunks, as text, and NumPy finds out whether anything is wrong.
+"""Reading the rows of a table: pandas reads it in chunks, as text, and NumPy checks for errors.
 
-Only then does `faults.refuse` go through it row by row, so that tables without faults are read fast.
+Only if there is one, `faults.refuse` reads it row by row, so that correct tables are read fast.
 """
 
 import zlib
@@ -44,7 +44,7 @@ def read_table(
 
 @dataclass(frozen=True)
 class _TableReader:
-    """A table being read: the open file, what its columns are, and what its cells say."""
+    """A table being read: the open file, its layout, and the reader of its cells."""
 
     file: TableFile
     layout: TableLayout
@@ -52,7 +52,7 @@ class _TableReader:
     name_size: int
 
     def chunks(self) -> Iterator[tuple[Names, pd.DataFrame]]:
-        """Names of images and all columns of many rows at a time; after the last, an error where bytes are damaged."""
+        """Names of images and all columns of many rows at a time; after the last, an error if bytes are damaged."""
         count = 0
         try:
             for names, chunk in self.file.chunks(self.layout.image, self.name_size):
@@ -66,7 +66,7 @@ class _TableReader:
             raise TrilabelError(f"{self.file.path}: no rows below the header")
 
     def refuse(self, otherwise: str | None = "cannot be read as a table") -> None:
-        """Raises an error about the first row with a fault; where there is none, one that says `otherwise`."""
+        """Raises an error about the first wrong row; if there is none, one with the message `otherwise`."""
         refuse(self.file, self.layout, self.cells, otherwise)
 
 
@@ -108,7 +108,7 @@ def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
     entries = row, np.concatenate(columns), np.concatenate(values)
     for name in [name for name in classes if is_list(name)][:1]:
         raise TrilabelError(
-            f"{table.file.path}: label {name!r} is a list; if cells hold several tags, pass layout='tags'"
+            f"{table.file.path}: label {name!r} is a list; if cells contain several tags, pass layout='tags'"
         )
     try:
         return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits
@@ -138,7 +138,7 @@ def _read_tags(table: _TableReader, separator: str | None) -> _TableLabels:
 
 
 class _Images:
-    """The images of a table, gathered chunk by chunk: names, and files and splits where there are such columns."""
+    """The images of a table, collected chunk by chunk: names, and files and splits if there are such columns."""
 
     def __init__(self, table: _TableReader) -> None:
         self.table = table
@@ -161,7 +161,7 @@ class _Images:
     def join(self) -> tuple[NDArray[np.int64], Names, Names | None, _Splits]:
         """(codes, ids, files, splits): every image once; the i-th that was added is ids[codes[i]]."""
         joined = Names.join(self.names)
-        self.names.clear()  # nine million names need not be in memory twice
+        self.names.clear()  # avoids having nine million names in memory twice
         codes, ids = joined.distinct()
         if not np.diff(ids.offsets).all():
             self.table.refuse()
@@ -171,7 +171,7 @@ class _Images:
         return codes, ids, files, {name: np.flatnonzero(of == i) for name, i in self.split_names.items() if name}
 
     def _one(self, of: NDArray[np.int32], codes: NDArray[Any], first: NDArray[Any]) -> NDArray[np.int32]:
-        """The split of each image, once all its rows were seen to agree."""
+        """The split of each image, after a check that all its rows agree."""
         split: NDArray[np.int32] = of[first]
         if (of != split[codes]).any():
             self.table.refuse()
@@ -181,7 +181,7 @@ class _Images:
 def _first_of_each(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
     """The first position of each of the codes 0 … count − 1."""
     first = np.empty(count, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several writes to one place the last one stays
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last of several writes to one place stays
     return first
 
 

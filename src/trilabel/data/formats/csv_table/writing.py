@@ -22,10 +22,11 @@ _IMAGES_AT_ONCE = 4096
 
 
 def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
-    """Writes labels as a table; of a data set also its splits and the paths of its images. Notes what is left out.
+    """Writes labels as a table; of a data set also its splits and the paths of its images. Returns notes on what is
+    left out.
 
-    What is read back has the same images and classes in the same order, also those of which nothing is known.
-    An existing file is replaced whole or not at all.
+    Reading it back gives the same images and classes in the same order, including those without known labels.
+    An existing file is replaced completely or not at all.
     """
     path = Path(path)
     labels = data if isinstance(data, Labels) else data.labels
@@ -53,7 +54,7 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
 
 
 def write_known(labels: Labels, path: str | Path) -> None:
-    """Writes known labels alone, one row each: images and classes without any are left out, unlike with `write`."""
+    """Writes only known labels, one row each: images and classes without any are left out, unlike with `write`."""
     path = Path(path)
     _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
     known = labels.csr.tocoo()
@@ -72,7 +73,7 @@ def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: st
         raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
     for what, names in (("image", labels.ids), ("class", labels.classes)):
         if not np.diff(names.offsets).all() or not names.buffer.all():
-            raise TrilabelError(f"{path}: a table cannot hold a {what} name that is empty or has a zero byte")
+            raise TrilabelError(f"{path}: a table cannot contain a {what} name that is empty or has a zero byte")
     if layout == "wide" and not _wide_header_is_clear(header, labels.shape[1]):
         raise TrilabelError(
             f"{path}: a class is called image, path, filename, split, label or value, as other columns of tables are; "
@@ -88,9 +89,9 @@ def _wide_header_is_clear(header: list[str], classes: int) -> bool:
 
 
 def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
-    """For every image its known labels, one row each; one empty row where there are none, so that the image is kept.
+    """For every image its known labels, one row each; one empty row if there are none, so that the image is kept.
 
-    The first image names every class, known or not, so that the order of the classes is kept, too.
+    The first image lists every class, known or not, so that the order of the classes is also kept.
     """
     classes, texts = list(labels.classes), ("0", "", "1")
     ends = labels.csr.indptr.tolist()
@@ -102,7 +103,7 @@ def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
 
 
 def _columns_beside(dataset: Dataset, path: Path) -> dict[str, Iterable[str]]:
-    """The columns path and split, where they say something that the other columns do not."""
+    """The columns path and split, if they add something to the other columns."""
     columns: dict[str, Iterable[str]] = {}
     if dataset.paths is not None:
         files = relative_to(dataset.paths, path.parent)

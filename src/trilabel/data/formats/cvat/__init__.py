@@ -30,17 +30,17 @@ def detect(path: Path) -> bool:
 def read(
     path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown", checkboxes: bool = False
 ) -> Dataset:
-    """Reads an export. `unlisted` is what a label is that an annotated image has neither as a tag nor as a shape.
+    """Reads an export. `unlisted` is the value of a label that an annotated image has neither as a tag nor as a shape.
 
     `checkboxes` makes a class "label: attribute" of each attribute of tags that is declared as a checkbox: true is
-    present, false is absent. Otherwise they are left out, since false may only mean that nobody looked.
+    present, false is absent. Otherwise they are left out, since false may only mean that nobody checked.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
     document = Document(_file(path))
     pictures = document.root.findall("image")
     tracks = len(document.root.findall("track"))
     if not pictures:
-        what = "CVAT for video is not read" if tracks else "holds no images"
+        what = "CVAT for video is not read" if tracks else "contains no images"
         raise TrilabelError(f"{document.file}: {what}; export the task as 'CVAT for images 1.1'")
     classes, boxes_to_tick = document.labels()
     notes = [f"tagged or drawn labels are present, the rest of an annotated image is {unlisted}"]
@@ -55,7 +55,7 @@ def read(
     odd["images have no annotation: they are unknown"] = len(pictures) - len(annotated)
     ids, paths, missing = _images(document, pictures, images)
     odd[f"images have no file in {paths.root}"] = missing
-    odd["images share a file with one of the same name; put each where its id says"] = len(ids) - len(set(paths.names))
+    odd["images share a file with one of the same name; move each to its id"] = len(ids) - len(set(paths.names))
     subsets = [picture.get("subset", "").strip() for picture in pictures]
     return assemble(
         path,
@@ -64,14 +64,14 @@ def read(
         classes=classes,
         entries=found.entries,
         absent_in=annotated if unlisted == "absent" else (),
-        split_of=["" if subset == "default" else subset for subset in subsets],  # CVAT's word for none
+        split_of=["" if subset == "default" else subset for subset in subsets],  # "default": no subset
         boxes=found.boxes or None,
         notes=notes + [f"{count} {what}" for what, count in odd.items() if count],
     )
 
 
 class _Annotations:
-    """Labels and boxes, gathered image by image, and a count of what was left out."""
+    """Labels and boxes, collected image by image, and counts of what was left out."""
 
     def __init__(self, document: Document, classes: list[str], checkboxes: Container[tuple[str, str]]) -> None:
         self.document, self.checkboxes = document, checkboxes
@@ -81,7 +81,7 @@ class _Annotations:
         self.odd: Counter[str] = Counter()
 
     def add(self, row: int, picture: Element) -> bool:
-        """Takes what is said of an image; whether anything is."""
+        """Adds the annotations of an image; returns whether there are any."""
         before = len(self.entries)
         for thing in picture:
             if thing.tag in _KINDS:

@@ -1,4 +1,4 @@
-"""An annotations.xml of CVAT, and what is asked of its elements."""
+"""An annotations.xml of CVAT, with checked access to its elements."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ class Document:
             raise TrilabelError(f"{file}: its first element is {self.root.tag!r}; in CVAT's file it is 'annotations'")
 
     def error_at(self, element: Element, what: str) -> TrilabelError:
-        """An error about an element. The tree knows no lines, so the file is gone through once more for this one."""
+        """An error about an element. The tree has no line numbers, so the file is parsed again to find the line."""
         wanted = next(number for number, other in enumerate(self.root.iter()) if other is element)
         lines: list[int] = []
         parser = expat.ParserCreate()
@@ -27,7 +27,7 @@ class Document:
         return TrilabelError(f"{self.file}, line {lines[wanted]}: {what}")
 
     def text(self, element: Element, key: str) -> str:
-        """An attribute that must be there."""
+        """A required attribute."""
         if not (found := element.get(key, "").strip()):
             raise self.error_at(element, f"<{element.tag}> has no {key}")
         return found
@@ -40,11 +40,11 @@ class Document:
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and found >= least):
-            raise self.error_at(element, f"<{element.tag}> has {key} {text!r}, which is no such number")
+            raise self.error_at(element, f"<{element.tag}> has {key} {text!r}, which is not such a number")
         return found
 
     def labels(self) -> tuple[list[str], dict[tuple[str, str], None]]:
-        """The declared labels, and (label, attribute) of what can be ticked. Parts of skeletons are not labels."""
+        """The declared labels, and (label, attribute) of the checkboxes. Parts of skeletons are not labels."""
         names: dict[str, None] = {}
         tick: dict[tuple[str, str], None] = {}  # in order
         for label in self.root.iterfind("meta/*/labels/label"):
@@ -62,7 +62,7 @@ class Document:
         return list(names), tick
 
     def box(self, thing: Element, picture: Element) -> tuple[float, float, float, float]:
-        """The upright box around a rectangle, which may be turned about its center, as shares of the image."""
+        """The upright box around a rectangle, which may be rotated about its center, as shares of the image."""
         wide, high = (self.number(picture, key, least=1) for key in ("width", "height"))
         x0, y0, x1, y1 = (self.number(thing, key) for key in ("xtl", "ytl", "xbr", "ybr"))
         if thing.get("rotation"):

@@ -30,9 +30,9 @@ def detect(path: Path) -> bool:
 def read(
     path: Path, *, images: str | Path | None = None, field: str | None = None, unlisted: Unlisted = "unknown"
 ) -> Dataset:
-    """Reads a folder that FiftyOne exported. `field` names the labels to take, where samples have several.
+    """Reads a folder that FiftyOne exported. `field` names the labels to read, if samples have several.
 
-    `unlisted` says what a label is that an image with labels does not have.
+    `unlisted` is the value of a label that an image with labels does not list.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     file = _find(path)
@@ -49,8 +49,8 @@ def read(
         read_samples(document, field, found)
         ids, paths = _files_of_samples(file, list(found.names), images)
     notes = [f"listed labels are present, others {unlisted}; images without labels are unknown"]
-    if len(found.labelled) < len(ids):
-        notes.append(f"{len(ids) - len(found.labelled)} images have no labels: they are unknown")
+    if len(found.labeled) < len(ids):
+        notes.append(f"{len(ids) - len(found.labeled)} images have no labels: they are unknown")
     classes = found.all_classes()
     code = {name: number for number, name in enumerate(classes)}
     return assemble(
@@ -59,7 +59,7 @@ def read(
         paths=paths,
         classes=classes,
         entries=[(row, code[name], 1) for row, name in found.labels],
-        absent_in=found.labelled if unlisted == "absent" else (),
+        absent_in=found.labeled if unlisted == "absent" else (),
         split_of=found.splits,
         boxes=[(row, code[name], *corners) for row, name, corners in found.boxes] if found.boxes else None,
         notes=notes + found.notes,
@@ -102,7 +102,7 @@ def _files_of_labels(
 
 
 def _files_of_samples(file: Path, names: list[str], images: str | Path | None) -> tuple[list[str], Sequence[str]]:
-    """Ids and paths; FiftyOne puts images into the folder data unless it is told to leave them where they are."""
+    """Ids and paths; FiftyOne puts images into the folder data unless it was set to leave them where they are."""
     names = [name.replace("\\", "/") for name in names]
     inside = names and all(name.startswith("data/") for name in names)
     ids = [name.removeprefix("data/") for name in names] if inside else names

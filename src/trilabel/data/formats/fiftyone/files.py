@@ -1,4 +1,4 @@
-"""What FiftyOne's labels.json and samples.json say, image by image."""
+"""The contents of FiftyOne's labels.json and samples.json, image by image."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from trilabel.data.formats._shared.json_document import Json
 from trilabel.data.image_paths import split_name
 from trilabel.errors import TrilabelError
 
-# The kinds of labels, and under which key those of several are.
+# The kinds of labels, and the key of the list of several labels.
 _KINDS = dict.fromkeys(("Classification", "Detection", "Polyline", "Keypoint"), "")
 _KINDS |= {f"{kind}s": f"{kind.lower()}s" for kind in _KINDS}
 
@@ -24,18 +24,18 @@ class Samples:
     classes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     splits: list[str] = field(default_factory=list)
-    labelled: list[int] = field(default_factory=list)
+    labeled: list[int] = field(default_factory=list)
     labels: list[tuple[int, str]] = field(default_factory=list)
     boxes: list[tuple[int, str, tuple[float, float, float, float]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @cached_property
     def declared(self) -> set[str]:
-        """The classes, to look names up in."""
+        """The classes, to look up names."""
         return set(self.classes)
 
     def all_classes(self) -> list[str]:
-        """The classes that were declared, and then those that were used without being so, in order."""
+        """The declared classes, then those that were used without being declared, in order."""
         return [*self.classes, *sorted({name for _, name in self.labels} - set(self.classes), key=numbers_first)]
 
     def add(self, name: str, box: Any, where: Json, *inside: str | int) -> None:
@@ -55,14 +55,14 @@ class Samples:
 
 
 def read_labels(document: Json, found: Samples) -> None:
-    """Classifications or detections: {"classes": […], "labels": {image: what it shows}}."""
+    """Classifications or detections: {"classes": […], "labels": {image: its labels}}."""
     classes = found.classes = _names(document, "classes")
     labels = document.item("labels", dict)
     for image, target in labels.value.items():
         found.names.append(image)
         if target is None:
             continue
-        found.labelled.append(len(found.names) - 1)
+        found.labeled.append(len(found.names) - 1)
         for item, box, inside in _targets(target, (image,)):
             name = str(item) if type(item) is int and not classes and abs(item) < 1 << 63 else item
             if type(item) is int and 0 <= item < len(classes):
@@ -116,7 +116,7 @@ def read_samples(document: Json, field: str | None, found: Samples) -> None:
     for row, sample in samples.items():
         found.names.append(sample.get("filepath", str))
         if sample.get("_media_type", str, "image") != "image":
-            raise sample.error_at("is no image; export images alone", "_media_type")
+            raise sample.error_at("is not an image; export only images", "_media_type")
         tags = {split_name(tag) for tag in sample.get("tags", list, []) if type(tag) is str} & {"train", "val", "test"}
         torn += len(tags) > 1
         found.splits.append(tags.pop() if len(tags) == 1 else "")
@@ -125,7 +125,7 @@ def read_samples(document: Json, field: str | None, found: Samples) -> None:
             continue
         if not (kind := _kind(value)):
             raise sample.error_at(f"is not one of {', '.join(_KINDS)}", str(field))
-        found.labelled.append(row)
+        found.labeled.append(row)
         for item in _items(sample, str(field), _KINDS[kind]):
             name = item.get("label", str, "")
             nameless += not name
@@ -133,8 +133,8 @@ def read_samples(document: Json, field: str | None, found: Samples) -> None:
                 found.add(name, item.value.get("bounding_box"), item)
     if len(fields) > 1:
         found.notes.append(f"labels are those of field {field}; left out: {', '.join(f for f in fields if f != field)}")
-    found.notes += [f"{nameless} labels have no name: left out"] if nameless else []
-    found.notes += [f"{torn} images have tags of several splits: they are in none"] if torn else []
+    found.notes += [f"{nameless} labels have no name and are left out"] if nameless else []
+    found.notes += [f"{torn} images have tags of several splits and are in no split"] if torn else []
 
 
 def _kind(value: Any) -> str:

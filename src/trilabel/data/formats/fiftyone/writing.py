@@ -1,4 +1,4 @@
-"""Writing a folder for FiftyOne: labels.json, and data.json that says where the images are."""
+"""Writing a folder for FiftyOne: labels.json, and data.json with the paths of the images."""
 
 import json
 import os
@@ -14,16 +14,16 @@ from trilabel.files import write_text
 def write(dataset: Dataset, path: Path) -> list[str]:
     """Writes labels.json and data.json into the folder `path`, for FiftyOne's type FiftyOneImageClassificationDataset.
 
-    The labels of an image are the list of what is present in it; null where nothing is known of it.
+    The labels of an image are the list of its present classes; null if no label is known.
     """
     if (path / "data").exists():
-        raise TrilabelError(f"{path}: has a folder data, which FiftyOne takes for the images; choose another folder")
+        raise TrilabelError(f"{path}: has a folder data, which FiftyOne uses for the images; choose another folder")
     labels, ids = dataset.labels, list(dataset.labels.ids)
     names: dict[str, str] = {}  # FiftyOne looks images up without the extension
     for image in ids:
         name = os.path.splitext(image)[0]  # noqa: PTH122
         if names.setdefault(name, image) != image:
-            raise TrilabelError(f"{path}: images {names[name]!r} and {image!r} are one to FiftyOne; rename one of them")
+            raise TrilabelError(f"{path}: images {names[name]!r} and {image!r} are the same to FiftyOne; rename one")
     files = ids if dataset.paths is None else [file.replace(os.sep, "/") for file in relative_to(dataset.paths, path)]
     targets: dict[str, list[int] | None] = {}
     for name, (start, end) in zip(names, pairwise(labels.csr.indptr.tolist()), strict=True):
@@ -37,11 +37,11 @@ def write(dataset: Dataset, path: Path) -> list[str]:
 
 def _notes(dataset: Dataset) -> list[str]:
     _, absent = dataset.labels.counts_per_class()
-    notes = [f"{int(absent.sum())} absent labels: the format cannot say them, not written"] if absent.any() else []
+    notes = [f"{int(absent.sum())} absent labels are not written: the format has none"] if absent.any() else []
     if dataset.splits:
-        notes.append(f"the splits {', '.join(dataset.splits)}: the format has none, not written")
+        notes.append(f"the splits {', '.join(dataset.splits)}are not written: the format has no splits")
     if dataset.boxes is not None:
-        notes.append(f"{len(dataset.boxes.cls)} boxes: not written")
+        notes.append(f"{len(dataset.boxes.cls)} boxes are not written")
     if dataset.paths is None:
-        notes.append("the images are in memory: data.json holds their ids, and no files")
+        notes.append("the images are in memory: data.json contains their ids and no files")
     return notes

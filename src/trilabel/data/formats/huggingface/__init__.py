@@ -41,9 +41,9 @@ def read(
 ) -> Dataset:
     """Reads an image folder with metadata.
 
-    Labels are those of `column`, or of the first of labels, label, tags and objects that is there, or else of all
-    columns of 0 and 1. A `column` of 0 and 1 is one class. `unlisted` says what a label is that an image's list does
-    not have.
+    Labels are those of `column`, or of the first existing column of labels, label, tags and objects, or else of all
+    columns of 0 and 1. A `column` of 0 and 1 is one class. `unlisted` is the value of a label that is not in an
+    image's list.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     table = read_metadata(path)
@@ -88,7 +88,7 @@ def _from_columns(path: Path, table: Metadata, columns: dict[str, list[int]]) ->
     if not columns:
         raise TrilabelError(
             f"{path}: no column of 0 and 1 and none called {', '.join(_LISTS)} or objects, only "
-            f"{', '.join(table.columns)}; pass column, the one that holds labels"
+            f"{', '.join(table.columns)}; pass column, the one that contains labels"
         )
     notes = ["empty cells are unknown; 0 is absent"]
     return _Labels(list(columns), wide_entries(columns), [], None, set(columns), notes)
@@ -110,7 +110,7 @@ def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
         notes.append("classes are numbers: the metadata has no names for them")
     boxes, without = object_boxes(table, column, lists, code) if has_objects else (None, 0)
     if without:
-        notes.append(f"{without} objects have no box, or their image no width and height: no boxes of them")
+        notes.append(f"{without} objects have no box or image size: no boxes are read for them")
     used = {column, "width", "height"} if has_objects else {column}
     return _Labels(classes, entries, known if unlisted == "absent" else [], boxes, used, notes)
 

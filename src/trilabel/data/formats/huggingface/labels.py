@@ -1,4 +1,4 @@
-"""What the columns of a Hugging Face image folder say about labels: 0 and 1, lists of names, or objects with boxes."""
+"""Labels in the columns of a Hugging Face image folder: 0 and 1, lists of names, or objects with boxes."""
 
 import ast
 import json
@@ -18,15 +18,15 @@ from trilabel.data.formats.huggingface.writing import NO_CLASS
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
 _SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
 _SIGNS |= {"0": -1, "0.0": -1, "false": -1}
-_SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
-_MINUS = 2  # what -1 would mean is not for us to guess
+_SIGNS |= {1: 1, 0: -1}  # also matches true, false, 1.0 and 0.0
+_MINUS = 2  # the meaning of -1 is unclear
 
 
-# ---- a column a class
+# ---- a column per class
 
 
 def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:
-    """For each of these columns that holds only 0, 1, true, false and nothing: its labels as −1, +1 and 0."""
+    """For each of these columns that contains only 0, 1, true, false and empty cells: its labels as −1, +1 and 0."""
     found = {}
     for name in names:
         if name in NO_CLASS or name.endswith("_file_name"):
@@ -71,13 +71,13 @@ def unpack(table: Metadata, row: int, column: str) -> Any:
             return plain(parse(cell.strip()))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-    raise table.error_at(row, f'{column} is {short(cell)}, no list or object; write such as ["cat", "dog"]')
+    raise table.error_at(row, f'{column} is {short(cell)}, not a list or object; write for example ["cat", "dog"]')
 
 
 def listed(table: Metadata, row: int, column: str) -> list[str] | None:
-    """The labels in a cell: a list or a text; None where there is nothing.
+    """The labels in a cell: a list or a text; None if it is empty.
 
-    In a column with a name in the plural a text may hold several labels, separated by comma, semicolon or bar.
+    In a column with a name in the plural a text may contain several labels, separated by comma, semicolon or bar.
     """
     cell = table.columns[column][row]
     if cell is None:
@@ -92,7 +92,7 @@ def _name(table: Metadata, row: int, column: str, item: Any) -> str:
     if isinstance(item, str):
         return item
     if type(item) is not int or abs(item) >= 1 << 63:
-        raise table.error_at(row, f"{column} holds {short(item)}, not the name or number of a label")
+        raise table.error_at(row, f"{column} contains {short(item)}, not the name or number of a label")
     return str(item)
 
 

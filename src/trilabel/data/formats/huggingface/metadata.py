@@ -16,7 +16,7 @@ from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _KINDS = (".csv", ".jsonl", ".parquet")
-# A column "image" alone may be that of any table; only file_name is a word of image folders.
+# A column "image" may be in any table; only file_name is specific to image folders.
 _NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": rb'"([^"\\]*_)?file_name"\s*:'}
 
 
@@ -39,7 +39,7 @@ class Metadata:
 
 
 def find(path: Path) -> list[Path]:
-    """The metadata files that this path stands for: itself, or those of a folder, or of the folders inside."""
+    """The metadata files at this path: itself, or those of a folder, or of the folders inside."""
     if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
         return [path] if path.stem == "metadata" and path.suffix in _KINDS else []
     for folders in ([path], _folders(path), _folders(path / "data")):
@@ -58,13 +58,13 @@ def names_images(file: Path) -> bool:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """All rows of the metadata files that this path stands for."""
+    """All rows of the metadata files at this path."""
     files = find(path)
     if not files:
         raise TrilabelError(f"{path}: no metadata.csv or metadata.jsonl in this folder or its sub-folders")
     if len({file.parent for file in files}) < len(files):
         one, two = next((a, b) for a, b in pairwise(files) if a.parent == b.parent)
-        raise TrilabelError(f"{two}: {one.name} is in this folder, too; remove one of them")
+        raise TrilabelError(f"{two}: {one.name} is also in this folder; remove one of them")
     root = path.parent if path.is_file() else path
     columns: dict[str, list[Any]] = {}
     table = Metadata(root, columns, [], [])
@@ -109,7 +109,7 @@ def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error).splitlines()[0]
             raise TrilabelError(f"{file}, line {line}: damaged JSON ({reason})") from None
         if type(record) is not dict:
-            raise TrilabelError(f'{file}, line {line}: no JSON object; write one per line, such as {{"file_name": …}}')
+            raise TrilabelError(f'{file}, line {line}: not a JSON object; write one per line, like {{"file_name": …}}')
         yield line, record
 
 
@@ -139,7 +139,7 @@ def _read_parquet(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
         raise TrilabelError(
             f"{file}: needs pyarrow to be read; install it, or save as metadata.csv or .jsonl"
         ) from None
-    except Exception as error:  # pyarrow raises a dozen kinds when bytes are damaged
+    except Exception as error:  # pyarrow raises a dozen kinds of errors for damaged bytes
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise TrilabelError(f"{file}: cannot be read as a Parquet table ({reason})") from None
     columns = {str(name): [plain(cell) for cell in frame[name].tolist()] for name in frame}

@@ -17,22 +17,22 @@ _SPLITS = {"dev": "val", "eval": "test", "evaluation": "test"} | {name: name for
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes metadata.csv into the folder `path`; images stay where they are, and their names lead there from `path`.
+    """Writes metadata.csv into the folder `path`; images stay where they are, and file names are relative to `path`.
 
     A cell is 1 (present), 0 (absent) or empty (unknown). Beside file_name there are columns split, where there are
     splits, and trilabel_id, where ids are not the names of files.
     """
     labels, file = dataset.labels, path / "metadata.csv"
-    notes = [f"{len(dataset.boxes.cls)} boxes: not written"] if dataset.boxes is not None else []
+    notes = [f"{len(dataset.boxes.cls)} boxes are not written"] if dataset.boxes is not None else []
     if empty := sum(not len(rows) for rows in dataset.splits.values()):
-        notes.append(f"{empty} splits without images left out")
+        notes.append(f"{empty} splits without images are left out")
     names = list(labels.ids)
     if dataset.paths is None:
-        notes.append("the images are in memory: file_name holds their ids, and no files")
+        notes.append("the images are in memory: file_name contains their ids and no files")
     else:
         names = [name.replace(os.sep, "/") for name in relative_to(dataset.paths, path)]
     if outside := sum(name.startswith("../") for name in names):
-        notes.append(f"{outside} images lie outside this folder: Hugging Face's loader wants them in it, so move them")
+        notes.append(f"{outside} images are outside this folder: Hugging Face's loader needs them in it; move them")
     _refuse_unreadable(file, labels, names)
     columns = {"file_name": names}
     if names != list(labels.ids):
@@ -45,7 +45,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
 
 
 def split_of(name: str) -> str:
-    """The split that a folder in the path of an image stands for; "" where none does."""
+    """The split that a folder in the path of an image names; "" if none does."""
     folders = map(split_name, name.lower().split("/")[:-1])
     return next((_SPLITS[folder] for folder in folders if folder in _SPLITS), "")
 
@@ -56,6 +56,6 @@ def _refuse_unreadable(file: Path, labels: Labels, names: list[str]) -> None:
     for what, texts in (("class", labels.classes), ("image", labels.ids), ("image", names)):
         for text in texts:
             if not text or "\r" in text or "\0" in text or (what == "class" and text in NO_CLASS):
-                raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
+                raise TrilabelError(f"{file}: cannot contain a {what} called {text!r}; rename it")
             if what == "class" and text.endswith("_file_name"):
-                raise TrilabelError(f"{file}: cannot hold a {what} called {text!r}; rename it")
+                raise TrilabelError(f"{file}: cannot contain a {what} called {text!r}; rename it")

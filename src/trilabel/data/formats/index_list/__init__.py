@@ -1,4 +1,4 @@
-"""Lists without a header, an image a line: its file and the numbers of the classes that it shows (from 0)."""
+"""Lists without a header, one image per line: its file and the numbers of its present classes (from 0)."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -20,13 +20,13 @@ from trilabel.labels.names import Names
 
 RULE = "listed classes are present, others unknown (or absent, with unlisted='absent')"
 _CLASS_FILES = ("classes.txt", "class_names.txt", "names.txt")
-_START = 1 << 16  # bytes that tell whether it is a list
+_START = 1 << 16  # bytes to read for detecting a list
 
 
 def detect(path: Path) -> bool:
-    """Whether the first lines are image files with whole numbers, and these cannot be 0 and 1 of a table.
+    """Whether the first lines are image files with whole numbers that cannot be the 0 and 1 of a table.
 
-    Names of classes beside it say so, too: they are what `write` leaves there.
+    A file of class names beside it also marks a list: `write` creates one.
     """
     if path.suffix.lower() not in (".txt", ".csv", ".tsv", ".lst") or not path.is_file():
         return False
@@ -45,7 +45,7 @@ def read(
     """Reads a list of images and numbers of classes; `classes` is a text file with the name of a class in each line.
 
     Without it names come from classes.txt, class_names.txt or names.txt beside the list, or are the numbers.
-    `unlisted` says what a class is that the line of an image does not list; in a line without numbers all are unknown.
+    `unlisted` is the value of a class that an image's line does not list; without numbers in the line all are unknown.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     source = Path(classes) if classes is not None else _class_file(path)
@@ -59,11 +59,11 @@ def read(
     repeated = len(numbers) - labels.known
     if repeated and counts.min() == counts.max() and numbers.max() <= 1:
         raise TrilabelError(
-            f"{path}: every line has {counts[0]} cells of 0 and 1, so it is a table and no list of class numbers; "
+            f"{path}: every line has {counts[0]} cells of 0 and 1, so it is a table, not a list of class numbers; "
             "give it a first line image,class,class,… and read it with format='csv'"
         )
     notes = tuple(_notes(unlisted, source, int((counts == 0).sum()), repeated))
-    if unlisted == "unknown":  # millions of labels are too many to hand on one by one
+    if unlisted == "unknown":  # millions of labels are too many to pass on one by one
         return Dataset(ids, paths, labels, notes=notes)
     entries = ((row, column, 1) for row, column in zip(rows.tolist(), numbers.tolist(), strict=True))
     absent_in = np.flatnonzero(counts).tolist()
@@ -74,7 +74,7 @@ def _notes(unlisted: str, source: Path | None, empty: int, repeated: int) -> Ite
     yield f"listed classes are present, all others {unlisted}"
     yield f"names of the classes are those in {source.name}" if source else "names of the classes are their numbers"
     if empty:
-        yield f"{empty:,} images have no class listed: nothing is known of them"
+        yield f"{empty:,} images have no class listed: their labels are unknown"
     if repeated:
         yield f"{repeated:,} numbers are listed twice in a line: they count once"
 
@@ -102,7 +102,7 @@ def _class_names(file: Path) -> list[str]:
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes a list with commas, and classes.txt beside it; returns what a list cannot hold."""
+    """Writes a list with commas, and classes.txt beside it; returns notes on what a list cannot contain."""
     files = list(dataset.ids if dataset.paths is None else relative_to(dataset.paths, path.parent))
     classes, beside = list(dataset.classes), path.with_name(_CLASS_FILES[0])
     _refuse_unreadable(path, "image", files, ",\t\n\r\0\ufeff")
@@ -110,7 +110,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     if not files or not classes:
         raise TrilabelError(f"{path}: nothing to write in {len(files)} images × {len(classes)} classes")
     if path.name in _CLASS_FILES:
-        raise TrilabelError(f"{path}: names of classes are looked for in a file called so; choose another name")
+        raise TrilabelError(f"{path}: this name is reserved for the file of class names; choose another name")
     if beside.exists() and _class_names(beside) != classes:
         raise TrilabelError(f"{beside}: names other classes; write the list into another folder")
     write_text(beside, "".join(f"{name}\n" for name in classes))
@@ -125,7 +125,7 @@ def _refuse_unreadable(path: Path, what: str, names: list[str], forbidden: str) 
         # A file that ends in something else and has blanks would be read as a file and a number.
         unclear = what == "image" and " " in name and not is_image(name)
         if not name or name != name.strip() or unclear or any(letter in name for letter in forbidden):
-            raise TrilabelError(f"{path}: a list cannot hold the {what} name {name!r}; rename it or write a table")
+            raise TrilabelError(f"{path}: a list cannot contain the {what} name {name!r}; rename it or write a table")
 
 
 def _present(labels: Labels) -> Iterator[list[int]]:
@@ -139,7 +139,7 @@ def _present(labels: Labels) -> Iterator[list[int]]:
 def _not_written(dataset: Dataset, files: list[str]) -> Iterator[str]:
     absent = int((dataset.labels.csr.data < 0).sum())
     if absent:
-        yield f"{absent:,} absent labels are not written; unlisted='absent' reads all that is not listed as absent"
+        yield f"{absent:,} absent labels are not written; unlisted='absent' reads labels that are not listed as absent"
     if any(len(rows) < len(files) for rows in dataset.splits.values()):
         yield f"splits are not written ({', '.join(dataset.splits)}); write a list for each"
     if dataset.boxes is not None and len(dataset.boxes.cls):

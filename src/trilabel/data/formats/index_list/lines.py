@@ -1,7 +1,7 @@
 """The lines of a list of images and class numbers: fast where the list is plain, line by line where it is not.
 
-Plain is what programs write: ASCII, one kind of separator, nothing but digits in the cells. Whatever else a list has,
-and every fault, is left to the slow way, which knows the line that it is in.
+A plain list, as programs write it, is ASCII with one kind of separator and only digits in the cells. Any other list,
+and every error, is left to the slow reader, which knows the line.
 """
 
 from array import array
@@ -15,13 +15,13 @@ from trilabel.data.text_files import read_lines, read_text
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
-MOST_CLASSES = 1_000_000  # where no file names them: a larger number is a mistake, not a class
-_DIGITS = 9  # of the longest number that is looked at
+MOST_CLASSES = 1_000_000  # if no file names them: a larger number is a mistake, not a class
+_DIGITS = 9  # of the longest number that is read
 Listed = tuple[Names, NDArray[np.int64], NDArray[np.int64]]  # images, all numbers in a row, how many each image has
 
 
 def read_listed(path: Path, classes: int, named_by: Path | None) -> Listed:
-    """What a list says; numbers are below `classes`, the number of names in the file `named_by`."""
+    """The contents of a list; numbers are below `classes`, the number of names in the file `named_by`."""
     text = read_text(path)
     listed = _plain(text, classes) if text.isascii() else None
     del text
@@ -33,7 +33,7 @@ def read_listed(path: Path, classes: int, named_by: Path | None) -> Listed:
 
 
 def cells_of(line: str) -> list[str]:
-    """The cells of a line: separated by commas or tabs and, where it has neither, by blanks."""
+    """The cells of a line: separated by commas or tabs or, if it has neither, by blanks."""
     if "," in line or "\t" in line:
         first, *rest = line.replace("\t", ",").split(",")
         first = first.rstrip()
@@ -45,13 +45,13 @@ def cells_of(line: str) -> list[str]:
 
 
 def number_of(cell: str) -> int | None:
-    """The number in a cell; −1 where it is empty, None where it holds anything else."""
+    """The number in a cell; −1 if it is empty, None if it contains anything else."""
     cell = cell.strip()
     return -1 if not cell else int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= _DIGITS else None
 
 
 def _plain(text: str, classes: int) -> Listed | None:
-    """What a plain list says; None where it is not plain or has a fault."""
+    """The contents of a plain list; None if it is not plain or contains an error."""
     content = text.replace("\r\n", "\n").rstrip("\n").encode() + b"\n"
     separator = next((mark for mark in (b",", b"\t", b" ") if mark in content), b",")
     letters = np.frombuffer(content, np.uint8)
@@ -67,7 +67,7 @@ def _plain(text: str, classes: int) -> Listed | None:
     values = _values(letters, starts[numbers], sizes[numbers])
     if not sizes[images].all() or values is None or values.max(initial=0) >= classes:
         return None
-    # Names and what lies between them follow each other without a gap, so every second piece is a name.
+    # Names and the text between them follow each other without a gap, so every second piece is a name.
     pieces = np.append(np.stack((starts[images], ends[images]), 1).ravel(), len(letters))
     names = Names.from_buffer(letters, pieces).take(np.arange(0, 2 * len(images), 2))
     counts = np.bincount(np.searchsorted(images, numbers) - 1, minlength=len(images))
@@ -77,7 +77,7 @@ def _plain(text: str, classes: int) -> Listed | None:
 def _values(
     letters: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """The numbers that stand at these places, one digit of all of them after the other; None where one is none."""
+    """The numbers at these places, read digit by digit for all of them; None if one is not a number."""
     longest = int(sizes.max(initial=0))
     if longest > _DIGITS:
         return None
@@ -92,7 +92,7 @@ def _values(
 
 
 class _Numbers(dict[str, int]):
-    """What each text of a cell says; every text is read once."""
+    """The numbers in the texts of cells; every text is read once."""
 
     def __init__(self, classes: int, named_by: Path | None) -> None:
         self.classes, self.named_by = classes, named_by
@@ -108,7 +108,7 @@ class _Numbers(dict[str, int]):
 
 
 def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
-    """What any list says."""
+    """The contents of any list."""
     known = _Numbers(classes, named_by)
     images, numbers, counts = list[str](), array("q"), array("q")
     for line, text in read_lines(path):
@@ -123,7 +123,7 @@ def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
         numbers.extend(found)
         counts.append(len(found))
     if not images:
-        raise TrilabelError(f"{path}: is empty; a list has an image and the numbers of its classes in each line")
+        raise TrilabelError(f"{path}: is empty; each line of a list must have an image and the numbers of its classes")
     return Names(images), np.array(numbers, np.int64), np.array(counts, np.int64)
 
 

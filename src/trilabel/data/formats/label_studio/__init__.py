@@ -36,9 +36,9 @@ def detect(path: Path) -> bool:
 def read(
     path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown", field: str | None = None
 ) -> Dataset:
-    """Reads an export. `unlisted` is what a label is that nobody chose or drew in an annotated image.
+    """Reads an export. `unlisted` is the value of a label that nobody chose or drew in an annotated image.
 
-    `field` reads one control of the labelling configuration alone, by its name; otherwise a choice that several
+    `field` reads only one control of the labelling configuration, by its name; otherwise a choice that several
     fields offer is called "field: choice". What is chosen in a field "absent" is absent. A label that only some
     annotators of an image give is unknown, and its boxes are left out. Where annotations are marked as ground truth,
     no others count. A choice in a taxonomy is called by its path, and all that is above it is present as well.
@@ -47,7 +47,7 @@ def read(
     found = Export(Json.read(path, list), field)
     tasks = found.tasks
     if not tasks:
-        raise TrilabelError(f"{path}: holds no tasks; export the project as JSON or JSON-MIN")
+        raise TrilabelError(f"{path}: contains no tasks; export the project as JSON or JSON-MIN")
     if field is not None and field not in found.fields:
         known = ", ".join(map(repr, found.fields)) or "(none)"
         raise TrilabelError(f"{path}: field={field!r}: nothing was labelled in it; use one of {known}")
@@ -85,7 +85,7 @@ def read(
         notes=[
             f"labels are from {read_from or 'no field'}: what was chosen or drawn is present, "
             f"the rest of an annotated image is {unlisted}",
-            *([f"texts in {texts} are taken as labels, chosen or typed; field chooses one field"] if texts else []),
+            *([f"texts in {texts} are read as labels, chosen or typed; field selects one field"] if texts else []),
             *(f"{count} {what}" for what, count in odd.items() if count),
         ],
     )
@@ -107,7 +107,7 @@ def _ids(tasks: list[Task], names: list[str]) -> list[str]:
 
 
 def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> RootedPaths:
-    """Where the images are. Files that were uploaded may lie there under the names they had before."""
+    """Where the images are. Uploaded files may have their original names there."""
     usual = (path.parent, path.parent / "images")
     before = [
         UPLOAD_PREFIX.sub("", name, count=1) if "/data/upload/" in task.image else name
@@ -118,7 +118,7 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
 
 
 def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:
-    """What each class is called, and all names: those that `write` noted, in that order, then others sorted."""
+    """The name of each class, and all names: those that `write` stored, in that order, then others sorted."""
     given = {this for task in tasks for one in task.annotations for this, _ in one}
     fields = Counter(text for field, text in given if field)
     title = {this: f"{this[0]}: {this[1]}" if this[0] and fields[this[1]] > 1 else this[1] for this in given}
@@ -146,6 +146,6 @@ def _agreed(
                 disputed += 1
         if lists and unlisted == "absent" and disputed == before:
             absent_in.append(row)
-        elif lists and unlisted == "absent":  # what is disputed must not be filled as absent
+        elif lists and unlisted == "absent":  # disputed labels must not become absent
             entries += [(row, column, -1) for column in range(classes) if column not in given]
     return entries, absent_in, disputed

@@ -1,4 +1,4 @@
-"""How Label Studio says where an image is, and what to call it."""
+"""The addresses of images in Label Studio, and ids made from them."""
 
 import re
 from urllib.parse import unquote
@@ -11,7 +11,7 @@ _LOCAL_FILE = re.compile(r"[?&]d=([^&]+)")
 
 
 def address_of(data: Json) -> str:
-    """The address of a task's image: what is called image, or else the first text that looks like one."""
+    """The address of a task's image: the value of "image", or else the first text that looks like an image."""
     if data.value.get("image") not in (None, ""):
         return data.get("image", str)
     for value in data.value.values():
@@ -21,7 +21,7 @@ def address_of(data: Json) -> str:
 
 
 def short_names(addresses: list[str]) -> list[str]:
-    """For each address the end of it that tells it from all others: the file name, the path, or all of it.
+    """For each address its shortest unique ending: the file name, the path, or all of it.
 
     Local files (…?d=photos/1.jpg) and relative paths are short already.
     """

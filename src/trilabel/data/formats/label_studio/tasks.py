@@ -1,4 +1,4 @@
-"""Exports of Label Studio, in full (JSON) or flat (JSON-MIN): tasks, and what annotators said of each."""
+"""Exports of Label Studio, in full (JSON) or flat (JSON-MIN): tasks, and their annotations."""
 
 import math
 from collections import Counter
@@ -14,12 +14,12 @@ Result = tuple[str, str, Json, Json]  # field, type, value, where the size of th
 
 _BESIDE = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
 _BESIDE |= {"split", "trilabel_id", "trilabel_classes"}
-_FAR = 1e6  # more than this, in per cent or pixels, nobody can have drawn
+_FAR = 1e6  # nothing larger, in percent or pixels, can have been drawn
 
 
 @dataclass
 class Task:
-    """An image and what each of its annotators said of it: (class, +1 or −1)."""
+    """An image and the labels of each of its annotators: (class, +1 or −1)."""
 
     place: Json
     data: Json
@@ -30,7 +30,7 @@ class Task:
 
 
 class Export:
-    """All tasks of an export, which fields they were labelled in, which of these hold texts, and what was of no use."""
+    """All tasks of an export, their labelled fields, which of these contain texts, and which results were not used."""
 
     def __init__(self, document: Json, field: str | None) -> None:
         self.fields: Counter[str] = Counter()
@@ -88,9 +88,9 @@ def _annotations(record: Json, task: Task) -> Iterator[Iterator[Result]]:
 
 
 def _flat(record: Json, image: str, texts: dict[str, None]) -> Iterator[Result]:
-    """The results of a record of JSON-MIN: there fields stand after the id of the task and before the annotator.
+    """The results of a record of JSON-MIN: its fields are between the id of the task and the annotator.
 
-    A text may be a choice or what someone typed; `texts` gathers the fields that hold such.
+    A text may be a choice or typed; `texts` collects the fields that contain texts.
     """
     keys = list(record.value)
     start, end = (keys.index(key) if key in keys else -1 for key in ("id", "annotator"))
@@ -110,7 +110,7 @@ def _flat(record: Json, image: str, texts: dict[str, None]) -> Iterator[Result]:
 
 
 def _texts(value: Json, kind: str) -> Iterator[str]:
-    """The classes that a result names; of a choice in a taxonomy, the path to it and to all that is above it."""
+    """The classes that a result names; for a choice in a taxonomy, its path and the paths of all choices above it."""
     for number in range(len(value.value)):
         if kind != "taxonomy":
             yield value.get(number, str)
@@ -121,11 +121,11 @@ def _texts(value: Json, kind: str) -> Iterator[str]:
 
 
 def _box(value: Json, sizes: Json) -> Corners:
-    """The upright box around a rectangle, which may be turned about its upper left corner."""
+    """The upright box around a rectangle, which may be rotated about its upper left corner."""
     x, y, width, height = (_number(value, key) for key in ("x", "y", "width", "height"))
     if not (turn := math.radians(_number(value, "rotation", 0.0))):
         return x / 100, y / 100, (x + width) / 100, (y + height) / 100
-    # Per cent of the width are not per cent of the height, so a turn needs the shape of the image.
+    # Percent of the width are not percent of the height, so a rotation needs the shape of the image.
     wide, high = (_number(sizes, key, 1.0) for key in ("original_width", "original_height"))
     shape = wide / high if wide >= 1 and high >= 1 else 1.0
     cos, sin = math.cos(turn), math.sin(turn)
@@ -136,6 +136,6 @@ def _box(value: Json, sizes: Json) -> Corners:
 
 def _number(value: Json, key: str, default: float | None = None) -> float:
     found = value.get(key, float) if default is None else value.get(key, float, default)
-    if not abs(found) <= _FAR:  # also what is not a number
-        raise value.error_at(f"is {found!s:.40}, which no coordinate or size is", key)
+    if not abs(found) <= _FAR:  # also NaN
+        raise value.error_at(f"is {found!s:.40}, which is not a valid coordinate or size", key)
     return float(found)

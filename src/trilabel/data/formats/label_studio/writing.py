@@ -18,7 +18,7 @@ from trilabel.files import replacing
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes a task an image, with what is known of it as an annotation; returns notes on what was left out.
+    """Writes a task per image, with its known labels as an annotation; returns notes on what was left out.
 
     Present and absent labels are choices in the fields "present" and "absent", boxes are rectangles in "box". The
     labelling configuration of the project to import them to:
@@ -30,11 +30,11 @@ def write(dataset: Dataset, path: Path) -> list[str]:
           <RectangleLabels name="box" toName="image"> <Label value="cat"/> … </RectangleLabels>
         </View>
 
-    Images are local files below the folder of `path`, which is to be Label Studio's document root for local files.
-    Not Label Studio's own are `split`, `trilabel_id` and `trilabel_classes` in the data of tasks.
+    Images are local files below the folder of `path`, which must be Label Studio's document root for local files.
+    Not part of Label Studio are `split`, `trilabel_id` and `trilabel_classes` in the data of tasks.
     """
     if path.suffix.lower() != ".json":
-        raise TrilabelError(f"{path}: a file of Label Studio's is called something.json; change the name")
+        raise TrilabelError(f"{path}: the name of a Label Studio file must end in .json; change it")
     if not all(dataset.labels.shape):
         images, classes = dataset.labels.shape
         raise TrilabelError(f"{path}: nothing to write in {images} images × {classes} classes")
@@ -44,7 +44,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     if len(several):
         notes.append(f"{len(several)} images are in more than one split: only the first is written")
     if empty := sum(not len(rows) for rows in dataset.splits.values()):
-        notes.append(f"{empty} splits without images left out")
+        notes.append(f"{empty} splits without images are left out")
     boxes, hidden = _boxes(dataset)
     if hidden:
         notes.append(f"{hidden} boxes of labels that are not present left out")
@@ -60,7 +60,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
             if name != local:
                 data["trilabel_id"] = name
             if row == 0:
-                data["trilabel_classes"] = list(dataset.classes)  # also those of which nothing is known
+                data["trilabel_classes"] = list(dataset.classes)  # also those without known labels
             known = [("choices", field, {"choices": names}) for field, names in choices.items()]
             known += [("rectanglelabels", "box", value) for value in boxes[row]]
             results = [
@@ -75,7 +75,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
 
 
 def _choices(dataset: Dataset) -> Iterator[dict[str, list[str]]]:
-    """For every image the names of its present and absent classes, as far as there are any."""
+    """For every image the names of its present and absent classes."""
     classes, csr = list(dataset.classes), dataset.labels.csr
     for start, end in pairwise(csr.indptr.tolist()):
         names: dict[str, list[str]] = defaultdict(list)
@@ -85,7 +85,7 @@ def _choices(dataset: Dataset) -> Iterator[dict[str, list[str]]]:
 
 
 def _boxes(dataset: Dataset) -> tuple[dict[int, list[dict[str, Any]]], int]:
-    """The rectangles of each image, and how many say more than the labels do: those would make them known."""
+    """The rectangles of each image, and how many were left out because their labels are not present."""
     rectangles: dict[int, list[dict[str, Any]]] = defaultdict(list)
     if dataset.boxes is None:
         return rectangles, 0

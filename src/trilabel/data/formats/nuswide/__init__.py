@@ -71,7 +71,7 @@ class _CopyFiles:
     table: Path | None = None
 
 
-_Part = tuple[Path, list[str], dict[str, Path]]  # list of images, what it says, file of labels of each concept
+_Part = tuple[Path, list[str], dict[str, Path]]  # list of images, its contents, file of labels of each concept
 
 
 def _find(path: Path) -> _CopyFiles:
@@ -94,18 +94,18 @@ def _find(path: Path) -> _CopyFiles:
 def _inside(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
-    except OSError:  # a file, or a folder that nobody may look into
+    except OSError:  # a file, or a folder without read permission
         return []
 
 
 def _parts(path: Path, found: _CopyFiles, split: str) -> list[_Part]:
-    """Lists of images and the files with their labels: of all images or, where that is not there, of train and test."""
+    """Lists of images and the files with their labels: of all images or, if there is none, of train and test."""
     if "" in found.labels and "imagelist.txt" in found.files:
         wanted = {"": "imagelist.txt"}
         if split == "published":
             for name in ("trainimagelist.txt", "testimagelist.txt"):
                 if name not in found.files:
-                    raise TrilabelError(f"{path}: no {name} among the image lists; pass split='none' to do without")
+                    raise TrilabelError(f"{path}: no {name} among the image lists; pass split='none' to ignore splits")
     else:
         wanted = {"train": "trainimagelist.txt", "test": "testimagelist.txt"}
     if not all(kind in found.labels and name in found.files for kind, name in wanted.items()):
@@ -192,7 +192,7 @@ def _split_of(parts: Sequence[_Part], found: _CopyFiles, ids: Names) -> list[str
         names = _image_list(file)
         rows = ids.positions(Names(names))
         for wrong in np.flatnonzero((rows < 0) | (of[rows] != ""))[:1].tolist():
-            what = "is not in the list of all images" if rows[wrong] < 0 else "is in the other split, too"
+            what = "is not in the list of all images" if rows[wrong] < 0 else "is also in the other split"
             raise TrilabelError(f"{file}: image {names[wrong]!r} {what}; unpack it again")
         of[rows] = split
     return list(of)

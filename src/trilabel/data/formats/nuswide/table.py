@@ -14,7 +14,7 @@ from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
-IMAGES = ("Flickr", "images", "image")  # folders that images lie in
+IMAGES = ("Flickr", "images", "image")  # folders that images are in
 
 
 def detect(path: Path) -> bool:
@@ -27,12 +27,12 @@ def detect(path: Path) -> bool:
         return False
     columns = _columns(rows[0]) if len(rows) == 2 else None
     if not path.name.lower().startswith("nus") and (not rows or "split_name" not in rows[0]):
-        return False  # other tables of tags say nothing about what they do not list
+        return False  # in other tables of tags, labels that are not listed are unknown
     return columns is not None and len(rows[1]) > columns[0] and rows[1][columns[0]].startswith("[")
 
 
 def slashes(name: str) -> str:
-    """A path with the separators that every system knows; the lists were made on Windows."""
+    """A path with forward slashes; the lists were made on Windows."""
     return name.replace("\\", "/")
 
 
@@ -40,7 +40,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
     """Reads the table: listed concepts are present, all others absent."""
     rows = read_rows(file, ",")
     header = next(rows, (1, []))[1]
-    columns, first = _columns(header), 0 if header and header[0].strip() else 1  # pandas numbers rows in front
+    columns, first = _columns(header), 0 if header and header[0].strip() else 1  # pandas writes row numbers in front
     if columns is None:
         raise TrilabelError(f"{file}: found the columns {header[:8]}; the table has a file, label and split_name")
     lists, lines = _Lists(), dict[str, int]()
@@ -60,7 +60,7 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
         splits.append(cells[columns[1]])
     classes = sorted({name for names in listed for name in names})
     if not classes:
-        raise TrilabelError(f"{file}: no row lists a concept; fetch it again")
+        raise TrilabelError(f"{file}: no row lists a concept; download it again")
     column = {name: number for number, name in enumerate(classes)}
     ids = Names(lines)
     root = root_of(images, [file.parent, *(file.parent / name for name in IMAGES)], ids)
@@ -84,7 +84,7 @@ def _columns(header: Sequence[str]) -> tuple[int, int] | None:
 
 
 class _Lists(dict[str, list[str]]):
-    """What cells such as "['clouds', 'sky']" list; each text is read once."""
+    """The concepts in cells such as "['clouds', 'sky']"; each text is read once."""
 
     def __missing__(self, text: str) -> list[str]:
         try:

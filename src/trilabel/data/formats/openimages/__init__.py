@@ -21,9 +21,9 @@ from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
 RULE = "verified with confidence 1: present, with 0: absent; everything else is unknown"
-_NO_LABEL = 2  # stands for a confidence that is none
+_NO_LABEL = 2  # marks text that is not a confidence
 _Sign = Callable[[str], int]
-_LabelFile = tuple[str, Path, _Sign]  # split, file, what a confidence says
+_LabelFile = tuple[str, Path, _Sign]  # split, file, the label of a confidence
 _Splits = dict[str, NDArray[np.int64]]
 
 
@@ -39,14 +39,14 @@ def read(
     classes: Literal["all", "trainable", "boxable"] = "all",
     machine: float | None = None,
 ) -> Dataset:
-    """Reads the label files of all splits that are there.
+    """Reads the label files of all splits in the folder.
 
-    `classes` "trainable" or "boxable" takes those that the release lists as such. `machine` adds, as present, what a
-    machine gave at least this confidence and nobody verified.
+    `classes` "trainable" or "boxable" reads only the classes that the release lists as such. `machine` adds as present
+    the labels that a machine gave at least this confidence and nobody verified.
     """
     check_choice(path, "classes", classes, ("all", "trainable", "boxable"))
     if machine is not None and not 0 < machine <= 1:
-        raise TrilabelError(f"{path}: machine={machine}: a confidence lies above 0 and goes up to 1")
+        raise TrilabelError(f"{path}: machine={machine}: a confidence must be above 0 and at most 1")
     wanted = ClassChoice(path, classes)
     sources = [(split, file, _verified) for split, file in _files(path, "human", classes).items()]
     notes = [RULE, "labels verified both ways are unknown"]
@@ -104,7 +104,7 @@ def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tup
             added += len(distinct)
             verified += len(known) if sign is _verified else 0
     joined = Names.join(parts)
-    parts.clear()  # nine million names need not be in memory twice
+    parts.clear()  # avoids having nine million names in memory twice
     codes, ids = joined.distinct()
     row = codes[np.concatenate(rows)].astype(np.int32)
     rows.clear()
@@ -119,14 +119,14 @@ def _read(path: Path, sources: Sequence[_LabelFile], wanted: ClassChoice) -> tup
 def _without_those_verified(
     row: NDArray[np.int32], column: NDArray[np.int32], value: NDArray[np.int8], verified: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]:
-    """The entries without those of a machine about labels that people verified, even where people disagreed."""
+    """The entries without those of a machine about labels that people verified, even if people disagreed."""
     key = row.astype(np.int64) * (int(column.max(initial=0)) + 1) + column
     kept = np.concatenate([np.arange(verified), verified + np.flatnonzero(~np.isin(key[verified:], key[:verified]))])
     return row[kept], column[kept], value[kept]
 
 
 def _splits(path: Path, names: list[str], of: NDArray[np.int8], codes: NDArray[np.int64], ids: Names) -> _Splits:
-    """Rows of each split, once every image was seen to be in one only."""
+    """Rows of each split, after a check that every image is in only one."""
     split = np.empty(len(ids), np.int8)
     split[codes] = of
     for twice in np.flatnonzero(split[codes] != of)[:1]:
@@ -191,7 +191,7 @@ def _each(cells: NDArray[Any], sign: _Sign) -> NDArray[np.int8]:
 
 
 def _refuse(file: TableFile, columns: _Columns, sign: _Sign, otherwise: str = "") -> None:
-    """Raises an error about the first row with a fault."""
+    """Raises an error about the first wrong row."""
     for line, row in file.rows():
         where = f"{file.path}, row {line}"
         if len(row) != len(file.header):

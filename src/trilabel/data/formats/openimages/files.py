@@ -13,9 +13,9 @@ from trilabel.data.image_paths import split_name
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 
-LEFT_OUT = -1  # the column of a class that is not asked for
+LEFT_OUT = -1  # the column of a class that is not requested
 _SPLITS = ("train", "validation", "val", "test")
-_MOST_FOLDERS = 50  # of a release; with more it is something else, and looking into all of them is slow
+_MOST_FOLDERS = 50  # of a release; with more it is something else, and searching all of them is slow
 _RELEASES = ("oidv7-", "oidv6-", "")
 
 
@@ -29,7 +29,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def label_files(path: Path, kind: Literal["human", "machine"], *, boxable: bool) -> dict[str, Path]:
-    """The file of each split, the latest release first; the one of boxable classes where those alone are asked for."""
+    """The file of each split, the latest release first; the one of boxable classes if only those are requested."""
     ends = ("-boxable", "") if boxable else ("", "-boxable")
     found: dict[str, Path] = {}
     for end, release, folder, split in product(ends, _RELEASES, _folders(path), _SPLITS):
@@ -51,14 +51,14 @@ def _first(path: Path, names: tuple[str, ...]) -> Path | None:
 
 
 class ClassChoice:
-    """Which classes are asked for, in which order, and what they are called."""
+    """The requested classes, their order and their names."""
 
     def __init__(self, path: Path, kind: str) -> None:
         descriptions = _first(path, ("class-descriptions.csv", "classes.csv"))
         boxable = _first(path, ("class-descriptions-boxable.csv",))
         self.described = _descriptions(descriptions) | _descriptions(boxable)
         self.kind = kind
-        self.open = kind == "all"  # whether classes that nobody described are taken in
+        self.open = kind == "all"  # whether classes without a description are included
         codes = list(self.described)
         if kind == "boxable":
             listed = _first(path, ("classes-bbox.txt",))
@@ -74,14 +74,14 @@ class ClassChoice:
         self.left_out: set[str] = set()
 
     def columns(self, codes: Any) -> NDArray[np.int32]:
-        """The column of each class code, LEFT_OUT where it is not asked for."""
+        """The column of each class code, LEFT_OUT if it is not requested."""
         if self.open:
             return np.array([self.column.setdefault(code, len(self.column)) for code in codes], np.int32)
         self.left_out.update(code for code in codes if code not in self.column)
         return np.array([self.column.get(code, LEFT_OUT) for code in codes], np.int32)
 
     def names(self) -> list[str]:
-        """What the classes are called; two of one name are told apart by their codes."""
+        """The names of the classes; classes with the same name are distinguished by their codes."""
         names = [self.described.get(code, code) for code in self.column]
         times: dict[str, int] = {}
         for name in names:
@@ -89,11 +89,11 @@ class ClassChoice:
         return [name if times[name] == 1 else f"{name} ({code})" for name, code in zip(names, self.column, strict=True)]
 
     def notes(self) -> Iterator[str]:
-        """What a person should know about the choice."""
+        """Notes about the choice."""
         if self.left_out:
             yield f"labels of {len(self.left_out)} other classes are left out"
         if unnamed := sum(code not in self.described for code in self.column):
-            yield f"{unnamed} classes have no description: their codes are their names"
+            yield f"{unnamed} classes have no description: their codes are used as names"
 
 
 def _descriptions(file: Path | None) -> dict[str, str]:

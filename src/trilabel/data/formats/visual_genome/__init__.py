@@ -19,26 +19,28 @@ _OBJECTS = re.compile(r"objects(_v\d+(_\d+)*)?\.json")
 
 
 def detect(path: Path) -> bool:
-    """Whether this is an index of labels or a list of objects, or a folder with one in it or in a folder of it."""
+    """Whether this is an index of labels or a list of objects, or a folder with one in it or its sub-folders."""
     return bool(_find(path, _INDEX)) or any(first_key(file) == "[" for file in _find(path, _OBJECTS))
 
 
 def read(path: Path, *, images: str | Path | None = None, classes: int | None = None) -> Dataset:
     """Reads vg_category_500_labels_index.json (or 200) with train_list_500.txt and test_list_500.txt, or objects.json.
 
-    `classes` chooses between 500 and 200 where both are there, and takes the first so many where it is less: VG-200 is
-    the first 200 classes of VG-500. Of objects.json the classes are the so many most frequent names of objects over
-    all images, 200 if not said, as in work on partial labels (VG-500 is the other usual choice).
+    `classes` chooses between 500 and 200 if both exist; a smaller number reads only the first classes: VG-200 is the
+    first 200 classes of VG-500. For objects.json the classes are that many most frequent names of objects over all
+    images, 200 by default, as in work on partial labels (VG-500 is the other usual choice).
     """
     if classes is not None and classes < 1:
-        raise TrilabelError(f"{path}: classes={classes}: take one class or more")
+        raise TrilabelError(f"{path}: classes={classes}: use 1 or more")
     if indices := _find(path, _INDEX):
         return _read_index(path, _choose(path, indices, classes), classes, images)
     objects = _find(path, _OBJECTS)
     if not objects:
-        raise TrilabelError(f"{path}: no Visual Genome here; it has vg_category_500_labels_index.json or objects.json")
+        raise TrilabelError(f"{path}: not Visual Genome, which has vg_category_500_labels_index.json or objects.json")
     if len(objects) > 1:
-        raise TrilabelError(f"{path}: holds {', '.join(file.name for file in objects)}; name one of them as path")
+        raise TrilabelError(
+            f"{path}: contains {', '.join(file.name for file in objects)}; give the path of one of them"
+        )
     file = objects[0]
     found = read_objects(file, file.with_name("image_data.json"), 200 if classes is None else classes)
     split = _splits(file, 500, set(found.ids))
@@ -69,7 +71,7 @@ def _choose(path: Path, indices: list[Path], classes: int | None) -> Path:
     sizes = sorted((_size(file), file) for file in indices)
     there = ", ".join(str(size) for size, _ in sizes)
     if classes is None and len(sizes) > 1:
-        raise TrilabelError(f"{path}: holds labels of {there} classes; choose with classes")
+        raise TrilabelError(f"{path}: contains labels of {there} classes; choose with classes")
     fitting = [file for size, file in sizes if classes is None or size >= classes]
     if not fitting:
         raise TrilabelError(f"{path}: no labels of {classes} classes here, only of {there}")
@@ -116,10 +118,10 @@ def _entries(document: Json, ids: Sequence[str], size: int, count: int) -> Itera
 
 
 def _class_names(folder: Path, size: int, count: int) -> tuple[list[str], list[str]]:
-    """Names of the first `count` classes, and a note where they are but numbers, as no release has a file of names."""
+    """Names of the first `count` classes, and a note if they are only numbers: no release has a file of names."""
     file = folder / f"vg_category_{size}.json"
     if not file.exists():
-        return [str(number) for number in range(count)], [f"no {file.name} here: classes are called by their numbers"]
+        return [str(number) for number in range(count)], [f"no {file.name} here: classes are named by their numbers"]
     document = Json.read(file, list if first_key(file) == "[" else dict)
     if isinstance(document.value, list):
         names = [name.value for _, name in document.items(str)]
@@ -131,11 +133,11 @@ def _class_names(folder: Path, size: int, count: int) -> tuple[list[str], list[s
     return names[:count], []
 
 
-# ---- what both have
+# ---- common to both
 
 
 def _splits(file: Path, size: int, known: Mapping[str, object] | set[str]) -> dict[str, str]:
-    """The split of each image, from the lists beside a file; those of VG-200 are called 500, too."""
+    """The split of each image, from the lists beside a file; those of VG-200 are also called 500."""
     split: dict[str, str] = {}
     for name in ("train", "val", "test"):
         lists = (file.with_name(f"{name}_list_{number}.txt") for number in (size, 500))

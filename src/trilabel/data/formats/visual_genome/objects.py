@@ -17,7 +17,7 @@ from trilabel.errors import TrilabelError
 
 
 class Objects(NamedTuple):
-    """What objects.json says; see `assemble`."""
+    """The contents of objects.json; see `assemble`."""
 
     ids: list[str]
     classes: list[str]
@@ -30,7 +30,7 @@ class Objects(NamedTuple):
 def read_objects(file: Path, sizes: Path, count: int) -> Objects:
     """Reads objects.json with the `count` most frequent names as classes; `sizes` is image_data.json.
 
-    Names are compared in lower case, with single blanks. Among equally frequent ones the alphabet decides.
+    Names are compared in lower case, with single blanks. Equally frequent names are in alphabetical order.
     """
     document = Json.read(file, list)
     if not document.value:
@@ -43,7 +43,7 @@ def read_objects(file: Path, sizes: Path, count: int) -> Objects:
     thing = np.repeat(np.arange(len(things)), [len(one) for one in names])
     classes, column = _classes(list(chain.from_iterable(names)), count)
     if not classes:
-        raise document.error_at("holds no name of an object, so there are no classes")
+        raise document.error_at("contains no names of objects, so there are no classes")
     thing, column = thing[column >= 0], column[column >= 0]
     image = image_of_thing[thing]
     entries = positives(image, column, len(classes))
@@ -57,7 +57,7 @@ def read_objects(file: Path, sizes: Path, count: int) -> Objects:
         corners, usable = shares(pixels, _sizes(sizes, row)[image])
         boxes = np.concatenate([np.stack([image, column], 1), corners], 1)[usable]
         if lost := int((~usable).sum()):
-            notes.append(f"{lost} objects have no usable box, or their image no size: no boxes of them")
+            notes.append(f"{lost} objects have no usable box or image size: no boxes are read for them")
     else:
         notes.append(f"no {sizes.name} here, so the sizes of images are not known: no boxes")
     return Objects([f"{number}.jpg" for number in row], classes, entries, annotated, boxes, notes)
@@ -71,7 +71,7 @@ def _id_key(records: Json) -> str:
 
 def _classes(names: list[str], count: int) -> tuple[list[str], NDArray[np.int64]]:
     """The most frequent names, and the class of each name (−1 for none)."""
-    spelt: defaultdict[str, int] = defaultdict(counter().__next__)  # each spelling gets a number when it first comes
+    spelt: defaultdict[str, int] = defaultdict(counter().__next__)  # a number per spelling, by first occurrence
     spelling = np.fromiter(map(spelt.__getitem__, names), np.int64, len(names))
     codes: dict[str, int] = {}
     code = np.array([codes.setdefault(" ".join(name.lower().split()), len(codes)) for name in spelt], np.int64)
@@ -80,7 +80,7 @@ def _classes(names: list[str], count: int) -> tuple[list[str], NDArray[np.int64]
 
 
 def _sizes(file: Path, row: dict[int | str, int]) -> NDArray[np.float64]:
-    """images × (width, height), 0 where the file does not say."""
+    """images × (width, height), 0 if the file does not contain them."""
     records = Json.read(file, list)
     sizes = np.zeros((len(row), 2))
     if records.value:
@@ -91,7 +91,7 @@ def _sizes(file: Path, row: dict[int | str, int]) -> NDArray[np.float64]:
     return sizes
 
 
-# ---- millions of objects: looked at all at once, and one by one only to say where a mistake is
+# ---- millions of objects: checked all at once, and one by one only to locate an error
 
 
 def _names(document: Json, things: list[Any]) -> list[list[str]]:
@@ -115,7 +115,7 @@ def _pixels(document: Json, things: list[Any]) -> NDArray[np.float64]:
 
 
 def _mistake(document: Json) -> TrilabelError:
-    """The error about the first object that is not as it should be."""
+    """The error about the first invalid object."""
     try:
         for _, record in document.items():
             for _, thing in record.item("objects").items():

@@ -28,23 +28,23 @@ RULE = "classes with a box are present, others absent; images without a label fi
 _NO_LABELS = re.compile(r"(classes|labels|train|val|valid|validation|test|trainval|readme.*)$", re.I)
 _Corners = tuple[float, float, float, float]  # left, top, right, bottom
 _SAMPLE = 50  # lines of a list
-_EDGE = 0.01  # how far outside the image a coordinate may lie, where rounding has put it
+_EDGE = 0.01  # how far outside the image rounding may move a coordinate
 
 
 def detect(path: Path) -> bool:
     """Whether this is such a description or a folder with one."""
     try:
         return find(path) is not None
-    except TrilabelError:  # several of them: `read` says so
+    except TrilabelError:  # several of them: `read` reports it
         return True
     except OSError:
         return False
 
 
 def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "absent") -> Dataset:
-    """Reads boxes as labels. `unlisted` says what a class is of which an image with a label file has no box.
+    """Reads boxes as labels. `unlisted` is the value of a class without a box in an image with a label file.
 
-    Ids are the images' paths below the data's root; `images` is a folder that takes the place of that root for images.
+    Ids are the images' paths below the data's root; `images` is a folder that replaces that root for images.
     """
     check_choice(path, "unlisted", unlisted, ("absent", "unknown"))
     layout = describe(path)
@@ -53,14 +53,14 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     splits, more = _split_of_each(layout.root, image_root, layout.sources)
     ids = list(splits)
     if not ids:
-        raise TrilabelError(f"{path}: no image and no label file in {', '.join(s.where for s in layout.sources)}")
-    labelled, entries, boxes, outside = _labels(layout.root, ids, len(layout.classes), layout.pose)
+        raise TrilabelError(f"{path}: no images or label files in {', '.join(s.where for s in layout.sources)}")
+    labeled, entries, boxes, outside = _labels(layout.root, ids, len(layout.classes), layout.pose)
     notes += layout.notes + more
-    if len(labelled) < len(ids):
-        notes.append(f"{len(ids) - len(labelled)} images have no label file: their labels are unknown")
+    if len(labeled) < len(ids):
+        notes.append(f"{len(ids) - len(labeled)} images have no label file: their labels are unknown")
     if outside:
         notes.append(
-            f"{outside} boxes have coordinates that are no shares of the image: left out, but their classes are present"
+            f"{outside} boxes have coordinates outside the image: they are left out, but their classes are present"
         )
     return assemble(
         path,
@@ -68,7 +68,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
         paths=RootedPaths(image_root, ids),
         classes=layout.classes,
         entries=entries,
-        absent_in=labelled if unlisted == "absent" else (),
+        absent_in=labeled if unlisted == "absent" else (),
         split_of=list(splits.values()),
         boxes=boxes,
         notes=notes,
@@ -93,34 +93,34 @@ def _split_of_each(root: Path, image_root: Path, sources: Sequence[SplitImages])
             first = splits.setdefault(name, split)
             if first != split:
                 again[split, first] = again.get((split, first), 0) + 1
-    notes += [f"{count} images of {split} are in {first}, too: left there" for (split, first), count in again.items()]
+    notes += [f"{count} images of {split} are also in {first}: kept there" for (split, first), count in again.items()]
     return splits, notes
 
 
 def _in_folder(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
-    """The images of a folder; where it has none, what its label files are about."""
+    """The images of a folder; if it has none, the images of its label files."""
     inside = "" if source.where == "." else f"{source.where}/"
     folder = labels_folder(source.where)
     images = [inside + name for name in sorted(files_below(image_root / source.where)) if is_image(name)]
     expected = {label_of(name) for name in images}
     labels = [folder + name for name in sorted(files_below(root / folder)) if name.endswith(".txt")]
     extra = [name for name in labels if name not in expected and not is_list_of_names(name)]
-    if folder == inside:  # lists and the like are in the same folder
+    if folder == inside:  # other text files are in the same folder
         extra = [name for name in extra if not _NO_LABELS.match(name.rpartition("/")[2][: -len(".txt")])]
     if not extra:
         return images, []
     if images:
-        return images, [f"{len(extra)} label files in {folder or '.'} have no image: left out"]
+        return images, [f"{len(extra)} label files in {folder or '.'} have no image and are left out"]
     names = [inside + name[len(folder) : -len(".txt")] for name in extra]
-    return names, [f"{len(extra)} label files in {folder or '.'} stand for images that are not there"]
+    return names, [f"{len(extra)} label files in {folder or '.'} belong to images that do not exist"]
 
 
 def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
-    """The images of a list. Paths start at the root or at the list's folder, or lead there on another machine."""
+    """The images of a list. Paths are relative to the root or the list's folder, or belong to another machine."""
     file = root / source.where
     numbered = [(number, text.replace("\\", "/").removeprefix("./")) for number, text in read_lines(file)]
     if not numbered and source.split != "test":
-        raise TrilabelError(f"{file}, line 1: lists no image; write the paths of images into it")
+        raise TrilabelError(f"{file}, line 1: contains no images; write the paths of images into it")
     if not numbered:
         return [], []
     lines = [line for _, line in numbered]
@@ -133,7 +133,7 @@ def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str
         return any(os.path.isfile(os.path.join(*place)) for place in places)  # noqa: PTH113, PTH118 (for many lines)
 
     found, cut, folder = 0, 0, ""
-    for sample in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only where a sample tells nothing
+    for sample in (lines[:: max(1, len(lines) // _SAMPLE)], lines):  # all of them only if a sample finds nothing
         ways = [(cut, folder) for cut in range(1 + max(line.count("/") for line in sample)) for folder in folders]
         counts = [sum(there(line, *way) for line in sample) for way in ways]
         found = max(counts)
@@ -150,7 +150,7 @@ def _listed(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str
     shorten = from_root(root)
     names = [shorten(os.path.normpath(folder + _tail(line, cut)).replace(os.sep, "/")) for line in lines]
     twice = len(names) - len(set(names))
-    return names, [f"{twice} lines of {file.name} repeat an image: left out"] if twice else []
+    return names, [f"{twice} lines of {file.name} repeat an image and are left out"] if twice else []
 
 
 def _tail(line: str, cut: int) -> str:
@@ -162,13 +162,13 @@ def _tail(line: str, cut: int) -> str:
 
 
 def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[list[int], list[Entry], list[Box], int]:
-    """The images with a label file, the labels and boxes in these, and how many boxes reach too far outside."""
-    labelled, entries, boxes, outside = [], [], [], 0
+    """The images with a label file, the labels and boxes in these, and how many boxes are too far outside."""
+    labeled, entries, boxes, outside = [], [], [], 0
     for row, name in enumerate(track(ids, "reading label files", len(ids))):
         file = os.path.join(root, label_of(name))  # noqa: PTH118 (118,000 times, and pathlib is slow)
         if not os.path.exists(file):  # noqa: PTH110
             continue
-        labelled.append(row)
+        labeled.append(row)
         for number, line in read_lines(Path(file)):
             words = line.split()
             try:
@@ -189,7 +189,7 @@ def _labels(root: Path, ids: Sequence[str], classes: int, pose: bool) -> tuple[l
                 boxes.append((row, cls, *(_corners(*described) if is_box else _around(numbers))))
             else:
                 outside += 1
-    return labelled, entries, boxes, outside
+    return labeled, entries, boxes, outside
 
 
 def _corners(x: float, y: float, width: float, height: float) -> _Corners:

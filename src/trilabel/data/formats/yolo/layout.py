@@ -1,4 +1,4 @@
-"""Where a YOLO data set says what its classes are and where its images: data.yaml, obj.data, or a list of names."""
+"""The files that describe the classes and image folders of a YOLO data set: data.yaml, obj.data, or a list of names."""
 
 import os
 import re
@@ -20,12 +20,12 @@ _UP = re.compile(r"^(\.\./)+")
 class SplitImages(NamedTuple):
     """Images of a split: a folder of them or a .txt file that lists them, as a path from the data's root."""
 
-    split: str  # "" where the path of an image tells
+    split: str  # "" if the path of an image determines it
     where: str
 
 
 class YoloLayout(NamedTuple):
-    """What the description says."""
+    """The contents of the description."""
 
     root: Path
     classes: list[str]
@@ -35,7 +35,7 @@ class YoloLayout(NamedTuple):
 
 
 def find(path: Path) -> Path | None:
-    """The description of the data in this folder (or that is this file); None where there is none."""
+    """The description of the data in this folder (or this file itself); None if there is none."""
     if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
         return path if _describes(path) else None
     if not os.path.isdir(path):  # noqa: PTH112
@@ -44,14 +44,14 @@ def find(path: Path) -> Path | None:
     usual = [file for file in found if file.stem in ("data", "dataset")] or found
     if len(usual) > 1:
         names = ", ".join(file.name for file in usual)
-        raise TrilabelError(f"{path}: may be described by {names}; give the path of one of these files")
+        raise TrilabelError(f"{path}: has several descriptions, {names}; give the path of one of these files")
     folders = [path, path / "labels", *(path / split for split in _SPLITS)]  # LabelImg puts names beside labels
     others = [folder / name for name in ("obj.data", *_NAMES) for folder in folders]
     return next((file for file in [*usual, *others] if os.path.isfile(file) and _describes(file)), None)  # noqa: PTH113
 
 
 def describe(path: Path) -> YoloLayout:
-    """The classes and sources of the data set that this file or folder is."""
+    """The classes and sources of the data set at this file or folder."""
     file = find(path)
     if file is None:
         raise TrilabelError(f"{path}: no data.yaml, obj.data, obj.names or classes.txt that describes YOLO labels")
@@ -78,12 +78,12 @@ def labels_folder(where: str) -> str:
 
 
 def is_list_of_names(file: str) -> bool:
-    """Whether a file is called as those that name the classes are."""
+    """Whether a file has one of the usual names of lists of classes."""
     return file.rpartition("/")[2] in _NAMES
 
 
 def from_root(root: Path) -> Callable[[str], str]:
-    """Makes of a path that leads below the root one that starts there; others stay what they are."""
+    """Makes a path below the root relative to it; other paths stay unchanged."""
     bases = (os.path.abspath(root), os.path.realpath(root))  # noqa: PTH100 (the root may be reached by a link)
 
     def shorten(name: str) -> str:
@@ -100,7 +100,7 @@ def from_root(root: Path) -> Callable[[str], str]:
     return shorten
 
 
-# ---- telling descriptions
+# ---- detecting descriptions
 
 
 def _describes(file: Path) -> bool:
@@ -135,25 +135,25 @@ def _from_yaml(file: Path) -> YoloLayout:
         if key in _SPLITS
         for text in _texts(file, key, line, value)
     ]
-    # The folder that `path` names is below the file's, or beside it, or on the machine of whoever wrote it.
+    # The folder that `path` names is below the file's folder, or beside it, or on the machine of the author.
     line, folder = keys.get("path", (1, None))
     below = next(iter(_texts(file, "path", line, folder)), ".")
     roots = [file.parent / below, file.parent.parent / below, file.parent]
     forms = [form for _, _, text in wanted for form in (text, _UP.sub("", text))]
     root = next((root for root in roots if any(_place(root, form) for form in forms)), file.parent)
-    # Roboflow writes ../train/images for train/images. Where that is here, a ../train/images is another data set's.
+    # Roboflow writes ../train/images for train/images. If the latter exists, ../train/images is another data set.
     own = any(_place(root, _UP.sub("", text)) for _, _, text in wanted if _UP.match(text))
     sources, notes = [], []
     for key, line, text in wanted:
         where = _place(root, _UP.sub("", text) if own else text)
         if where is not None:
             sources.append(SplitImages(split_name(key), where))
-        elif key == "test":  # Roboflow names one always
+        elif key == "test":  # Roboflow always names one
             notes.append(f"there is no {text}: no test images")
         else:
             raise TrilabelError(f"{file}, line {line}: {key}: no {text!r} in {root}, nor its labels; correct the path")
     if not sources:
-        raise TrilabelError(f"{file}: names no images that are there; write train: and the folder of the images")
+        raise TrilabelError(f"{file}: names no images that exist; write train: and the folder of the images")
     return YoloLayout(root, classes, sources, "kpt_shape" in keys, notes)
 
 
@@ -165,7 +165,7 @@ def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:
 
 
 def _place(root: Path, text: str) -> str | None:
-    """A path as it is from the root; None where neither it nor the folder of its labels is there."""
+    """A path relative to the root; None if neither it nor the folder of its labels exists."""
     where = from_root(root)(text)
     there = [root / where] if where.lower().endswith(".txt") else [root / where, root / labels_folder(where)]
     return where if any(os.path.exists(place) for place in there) else None  # noqa: PTH110
@@ -180,7 +180,7 @@ def _classes(file: Path, line: int, names: Value, count_line: int, count: Value)
     if isinstance(names, str):
         raise TrilabelError(f"{file}, line {line}: names is a text; write a list such as [cat, dog]")
     if count is not None and not (isinstance(count, str) and count.isascii() and count.isdigit() and len(count) < 7):
-        raise TrilabelError(f"{file}, line {count_line}: nc is no number of classes; write such as nc: 3")
+        raise TrilabelError(f"{file}, line {count_line}: nc is not a number of classes; write for example nc: 3")
     if names and count and int(str(count)) != len(names):
         raise TrilabelError(f"{file}, line {count_line}: nc is {count}, but there are {len(names)} names; correct one")
     if not names and not count:
@@ -204,7 +204,7 @@ def _from_data(file: Path) -> YoloLayout:
         elif text and key == "train":
             raise TrilabelError(f"{file}, line {number}: {key}: no list {text!r} in {file.parent}; correct the path")
     if not sources:
-        raise TrilabelError(f"{file}: names no list of images that is there; write train = train.txt")
+        raise TrilabelError(f"{file}: names no list of images that exists; write train = train.txt")
     return YoloLayout(file.parent, _names(file.parent / names), sources, False, [])
 
 
@@ -220,7 +220,7 @@ def _names(file: Path) -> list[str]:
         names.append(text)
         if number != len(names):
             raise TrilabelError(
-                f"{file}, line {number - 1}: blank, so that classes have other numbers; remove the line"
+                f"{file}, line {number - 1}: blank, which would change the numbers of the classes; remove the line"
             )
     if not names:
         raise TrilabelError(f"{file}: no names of classes; write one per line")

@@ -11,9 +11,9 @@ Value = str | list[str] | dict[str, str] | None
 
 
 def read_yaml(file: Path, wanted: tuple[str, ...]) -> dict[str, tuple[int, Value]]:
-    """(line, value) of the wanted keys at the top level; what other keys hold may be anything.
+    """(line, value) of the wanted keys at the top level; other keys may have any value.
 
-    A value is a text, a list of texts, a map from texts to texts, or None where it is empty. Texts stay as they are
+    A value is a text, a list of texts, a map from texts to texts, or None if it is empty. Texts stay as they are
     written: 007, yes and null are not converted.
     """
     found: dict[str, tuple[int, Value]] = {}
@@ -27,7 +27,7 @@ def read_yaml(file: Path, wanted: tuple[str, ...]) -> dict[str, tuple[int, Value
 
 
 def _top_level(file: Path) -> list[tuple[yaml.Node, yaml.Node]]:
-    """Keys and values as nodes: an alias is the node it stands for, so that aliases of aliases take no memory."""
+    """Keys and values as nodes: an alias is the node it refers to, so that aliases of aliases take no memory."""
     text = read_text(file)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -52,7 +52,7 @@ def _top_level(file: Path) -> list[tuple[yaml.Node, yaml.Node]]:
     if root is None:
         return []
     if not isinstance(root, yaml.MappingNode):
-        raise TrilabelError(f"{file}, line {_line(root)}: holds no keys; write lines such as train: images")
+        raise TrilabelError(f"{file}, line {_line(root)}: contains no keys; write lines such as train: images")
     pairs: list[tuple[yaml.Node, yaml.Node]] = root.value
     return pairs
 
@@ -79,7 +79,7 @@ def _text(file: Path, node: yaml.Node) -> str:
         raise TrilabelError(f"{where}: a {kind} inside a list or map; write a text, or a list or map of texts")
     text: str = node.value
     if any(letter == "\0" or "\ud800" <= letter < "\ue000" for letter in text):
-        raise TrilabelError(f"{where}: {text[:40]!a} has an escape that is no letter; write the letter itself")
+        raise TrilabelError(f"{where}: {text[:40]!a} has an escape that is not a character; write the letter itself")
     return text
 
 
