@@ -25,7 +25,7 @@ from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.record import EpochRecord
-from trilabel.training.resume import resume
+from trilabel.training.resume import restore
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import prepare
 from trilabel.training.splits import split_for_training
@@ -425,7 +425,7 @@ def test_resuming_keeps_the_memory_layout_of_the_optimizer(
     run = train(small_scenes, config, tmp_path / "run")
     fabric = Fabric(accelerator="cpu", devices=1)
     job = prepare(fabric, split_for_training(small_scenes, config), config, RunFolder(run.folder), resumes=True)
-    resume(job)
+    restore(job)
     enter(job, job.stages[0])
     layouts = [
         (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in job.state.optimizer.state.items()

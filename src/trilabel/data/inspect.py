@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import existing
 from trilabel.labels import Labels
-from trilabel.labels.expected_positives import labelled_positives
+from trilabel.labels.expected_positives import labeled_positives
 
 _MOST_PAIRS = 10
 _FEW_POSITIVES = 10
@@ -63,7 +63,7 @@ def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def _expected_positives(labels: Labels) -> dict[str, Any] | None:
-    found = labelled_positives(labels)
+    found = labeled_positives(labels)
     if found is None:
         return None
     return {"value": found.value, "low": found.low, "high": found.high, "images": found.images}

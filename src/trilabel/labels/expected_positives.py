@@ -19,7 +19,7 @@ class ExpectedPositives:
     """Positives per image, and how well that is known."""
 
     value: float
-    source: Literal["given", "labelled", "guess"]
+    source: Literal["given", "labeled", "guess"]
     low: float | None = None  # 90 % interval of the mean
     high: float | None = None
     images: int = 0  # how many fully labelled images it is computed from
@@ -49,11 +49,11 @@ def expected_positives(labels: Labels, sample: Labels | None = None, given: floa
     """
     if given is not None:
         return ExpectedPositives(given, "given")
-    found = labelled_positives(labels, sample)
+    found = labeled_positives(labels, sample)
     return found if found is not None and _can_be(found, labels) else _guess(labels)
 
 
-def labelled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
+def labeled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedPositives | None:
     """Mean positives over images with every class known, and its 90 % interval; None where there is no such image.
 
     Those of `sample` are preferred: among training images, the fully labelled ones are often a biased selection.
@@ -62,7 +62,7 @@ def labelled_positives(labels: Labels, sample: Labels | None = None) -> Expected
         if part is not None and len(counts := _positives_of_full_images(part)):
             enough = len(counts) >= _FEWEST_FOR_INTERVAL
             low, high = _interval(counts, part.shape[1]) if enough else (None, None)
-            return ExpectedPositives(float(counts.mean()), "labelled", low, high, len(counts))
+            return ExpectedPositives(float(counts.mean()), "labeled", low, high, len(counts))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Regularised online label estimation: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021."""
+"""Regularized online label estimation: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021."""
 
 import torch
 import torch.nn.functional as F

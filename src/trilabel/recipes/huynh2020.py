@@ -52,7 +52,7 @@ _SETS: dict[str, tuple[str, Config, dict[str, Any]]] = {
         replace(_BASE, lr=0.01, epochs=3),
         {"label_weight": 2.0, "feature_weight": 0.5, "neighbors": 5, "graph": "identity"},
     ),
-    # The paper has batches of 1 here, in which no image has a neighbour; its code looks for neighbors in a dictionary
+    # The paper has batches of 1 here, in which no image has a neighbor; its code looks for neighbors in a dictionary
     # of 10,000 images. Ours are batches of 32, as for the other two, and a memory.
     "coco": (
         "figure 4",

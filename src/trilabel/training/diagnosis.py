@@ -1,7 +1,7 @@
 """What becomes of unknown labels while a model trains: how they were scored, how often rightly, and what they cost.
 
 Kim 2022: figure 4 (precision of what a method changes), figure 1 and table 1 (a model first learns what is true and
-later memorises what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
+later memorizes what is false). Where the truth was hidden on purpose it is compared with; it never reaches the method.
 """
 
 from dataclasses import dataclass

@@ -77,9 +77,10 @@ class EpochRecord:
         return "  ".join([*words, f"{self.seconds + self.val_seconds:.1f} s"])
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary that `from_json` reads back; what there is nothing to tell of is left out."""
+        """A plain dictionary that `from_json` reads back; what is as by default is left out."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        kept = {name: value for name, value in values.items() if value not in (None, {}, False) or name in _ALWAYS}
+        default = EpochRecord(self.stage, self.epoch, self.loss)
+        kept = {name: value for name, value in values.items() if name in _ALWAYS or value != getattr(default, name)}
         for name in ("unknown", "relabelled"):
             if name in kept:
                 kept[name] = {key: value for key, value in asdict(kept[name]).items() if value is not None}

@@ -9,8 +9,8 @@ from trilabel.training.setup import Job
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
 
-def resume(job: Job) -> None:
-    """Goes back to the last checkpoint; refuses other labels or settings than the run began with."""
+def restore(job: Job) -> None:
+    """Loads the last checkpoint; refuses other labels or settings than the run began with."""
     path, before = job.folder.path, job.folder.read().config.to_json()
     now = json.loads(json.dumps(job.config.to_json()))  # as `before` was read: lists for tuples
     changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
