@@ -35,7 +35,7 @@ from trilabel.config import Config
 from trilabel.methods import Batch
 from trilabel.models import create_model
 from trilabel.recipes import fine_tune
-from trilabel.training.stage_setup import Task
+from trilabel.training.stage_setup import ModelAndMethod
 
 CLASSES, WORKERS, FEW = 20, 16, 2_000
 OF_BARE, OF_PLAIN, FIRST_STEP = 0.95, 2.5, 40.0
@@ -94,17 +94,17 @@ def bare(size: int, batch: int, steps: int) -> dict[str, float]:
 def ours(dataset: tl.data.Dataset, config: Config, folder: Path) -> tuple[float, float]:
     """(images a second after the first epoch, age of the process at its first step)."""
     first: list[float] = []
-    step = Task.forward
+    step = ModelAndMethod.forward
 
-    def noted(task: Task, batch: Batch) -> dict[str, Tensor]:
+    def noted(task: ModelAndMethod, batch: Batch) -> dict[str, Tensor]:
         first.append(age())
         return step(task, batch)
 
-    Task.forward = noted  # type: ignore[method-assign]
+    ModelAndMethod.forward = noted  # type: ignore[method-assign]
     try:
         run = tl.train(dataset, config, folder, overwrite=True)
     finally:
-        Task.forward = step  # type: ignore[method-assign]
+        ModelAndMethod.forward = step  # type: ignore[method-assign]
     images = len(dataset.rows_of("train"))
     return images / min(record.seconds for record in run.history[1:]), first[0]
 

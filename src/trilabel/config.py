@@ -13,6 +13,8 @@ from trilabel.errors import TrilabelError
 
 # The components of a run that have their own settings, and the field of a Config that contains these.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
+# The fields that make a method what it is; the others say how it is trained.
+METHOD_FIELDS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),

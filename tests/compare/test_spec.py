@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from trilabel.compare import MethodRow, Spec, recipe_row, with_grids
 from trilabel.compare.grids import published_grid
-from trilabel.compare.spec import PARTS
-from trilabel.config import Config
+from trilabel.config import METHOD_FIELDS, Config
 from trilabel.recipes import resolve
 
 BASE = Config(method="known-only", epochs=2, lr=3e-3, image_size=32, workers=0)
@@ -21,7 +20,7 @@ def test_a_recipe_gives_the_method_or_everything():
     row = recipe_row("cole2021-role-linear-init", BASE)
     assert (row.name, row.recipe) == ("cole2021-role-linear-init",) * 2
     for f in fields(Config):
-        assert getattr(row.config, f.name) == getattr(published if f.name in PARTS else BASE, f.name), f.name
+        assert getattr(row.config, f.name) == getattr(published if f.name in METHOD_FIELDS else BASE, f.name), f.name
     whole = recipe_row("cole2021-role-linear-init", BASE, "ROLE", as_published=True, seeds=(1,))
     assert whole == MethodRow("ROLE", published, "cole2021-role-linear-init", seeds=(1,))
 

@@ -29,7 +29,7 @@ def test_the_mean_is_that_of_a_plain_count(dense):
         assert found is None
         return
     assert found.value == pytest.approx(sum(counts) / len(counts))
-    assert (found.images, found.source) == (len(counts), "labelled")
+    assert (found.images, found.source) == (len(counts), "labeled")
     if len(counts) < 5:
         assert (found.low, found.high) == (None, None)
     else:
@@ -39,10 +39,10 @@ def test_the_mean_is_that_of_a_plain_count(dense):
 def test_a_labeled_sample_goes_before_training_images():
     training, sample = np.array([[1, -1, -1], [-1, -1, -1], [1, 0, 0]]), np.array([[1, 1, -1], [1, -1, -1]])
     found = expected_positives(Labels.from_signed(training), Labels.from_signed(sample))
-    assert (found.value, found.images, found.source) == (1.5, 2, "labelled")
+    assert (found.value, found.images, found.source) == (1.5, 2, "labeled")
     for nothing in (None, Labels.from_signed(np.zeros((2, 3))), Labels.from_signed([[1, 1, 1]])):
         found = expected_positives(Labels.from_signed([[1, -1, -1], [1, 1, -1], [1, 0, 0]]), nothing)
-        assert (found.value, found.images, found.source) == (1.5, 2, "labelled")
+        assert (found.value, found.images, found.source) == (1.5, 2, "labeled")
 
 
 def test_images_that_were_not_picked_at_random_are_no_sample():
@@ -123,10 +123,10 @@ def test_what_people_read():
         return line
 
     assert said(2.9, "given") == "positives per image: 2.9 (given)"
-    assert said(2.312, "labelled", 2.25, 2.377, 1500) == (
+    assert said(2.312, "labeled", 2.25, 2.377, 1500) == (
         "positives per image: 2.31 (90 % interval 2.25–2.38, from 1,500 fully labelled images)"
     )
-    assert "from 3 fully labelled images: too few" in said(2.0, "labelled", None, None, 3)
-    assert "from 1 fully labelled image:" in said(2.0, "labelled", None, None, 1)
+    assert "from 3 fully labelled images: too few" in said(2.0, "labeled", None, None, 3)
+    assert "from 1 fully labelled image:" in said(2.0, "labeled", None, None, 1)
     guess = said(1.5, "guess")
     assert "1.50 is A GUESS" in guess and "--set expected_positives=K" in guess and "label a few images fully" in guess

@@ -20,7 +20,7 @@ from trilabel.labels import Labels, simulate
 from trilabel.methods import METHODS, Batch, create_method
 from trilabel.models import GRAPHS, HEADS, create_model
 from trilabel.training.api import train
-from trilabel.training.stage_setup import Task
+from trilabel.training.stage_setup import ModelAndMethod
 from trilabel.training.strategies import STRATEGIES
 
 
@@ -190,7 +190,7 @@ def test_a_batch_without_images_gives_every_weight_a_gradient(method: str) -> No
     """Several processes wait for each other's gradients; one whose images were all broken must have them too."""
     labels = Labels.from_signed(np.array([[1, -1, 0], [0, 1, -1]], np.int8))
     model = create_model(Config(head=goes_with(method)[0]), 3, image_size=32, labels=labels)
-    task = Task(model, create_method(method, {}, labels, 128))
+    task = ModelAndMethod(model, create_method(method, {}, labels, 128))
     nothing = torch.zeros(0, dtype=torch.int64)
     black = torch.zeros(1, 3, 32, 32)
     task(Batch(black, None, torch.zeros(0, 3, dtype=torch.int8), nothing, 1))["loss"].backward()

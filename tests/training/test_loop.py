@@ -25,7 +25,7 @@ from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.record import EpochRecord
-from trilabel.training.resume import resume
+from trilabel.training.resume import restore
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import prepare
 from trilabel.training.splits import split_for_training
@@ -425,7 +425,7 @@ def test_resuming_keeps_the_memory_layout_of_the_optimizer(
     run = train(small_scenes, config, tmp_path / "run")
     fabric = Fabric(accelerator="cpu", devices=1)
     job = prepare(fabric, split_for_training(small_scenes, config), config, RunFolder(run.folder), resumes=True)
-    resume(job)
+    restore(job)
     enter(job, job.stages[0])
     layouts = [
         (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in job.state.optimizer.state.items()
@@ -486,6 +486,32 @@ def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, q
     scored = load(run).evaluate(odd, "val")
     assert scored["images"] == run.metrics["images"] == 47
     assert scored["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-9)
+
+
+def test_two_processes_resume_after_the_last_step_of_an_epoch(
+    small_scenes: Dataset, quick: Config, tmp_path: Path
+) -> None:
+    """Where nothing is left of the epoch, the second process has counted no step since it was resumed."""
+    from PIL import Image
+
+    assert small_scenes.images is not None
+    rows = np.concatenate((small_scenes.rows_of("train")[:10], small_scenes.rows_of("val")[:4]))
+    paths = [str(tmp_path / f"{number}.png") for number in range(len(rows))]
+    for path, row in zip(paths, rows, strict=True):
+        Image.fromarray(small_scenes.images[row].permute(1, 2, 0).numpy()).save(path)
+    labels = small_scenes.labels[rows]
+    dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(10), "val": np.arange(10, 14)})
+    config = replace(quick, devices=2, batch_size=2, device="cpu", cache="none", save_minutes=0.0)
+    whole = train(dataset, config, tmp_path / "whole")
+    last = Path(paths[-1])
+    content = last.read_bytes()
+    last.write_bytes(content[:60] + bytes(len(content) - 120) + content[-60:])  # seems whole until it is decoded
+    with pytest.raises(TrilabelError, match="broken image"):
+        train(dataset, config, tmp_path / "run")
+    last.write_bytes(content)
+    resumed = train(dataset, config, tmp_path / "run", resume=True)
+    assert same(tensors_of(resumed.folder), tensors_of(whole.folder))
+    assert without_times(resumed.history) == without_times(whole.history)
 
 
 def test_positives_alone_choose_an_epoch_and_the_record_says_how(

@@ -26,7 +26,7 @@ from trilabel.training.api import train
 from trilabel.training.batches import epoch_batches
 from trilabel.training.record import UnknownTargets
 from trilabel.training.run_folder import RunFolder
-from trilabel.training.stage_setup import Task
+from trilabel.training.stage_setup import ModelAndMethod
 
 FOR_GOOD = {"mode": "correct-for-good", "delta": 2.0}
 
@@ -313,7 +313,7 @@ def test_a_batch_without_images_is_not_remembered(name: str, settings: dict[str,
     labels = some_known.labels[some_known.rows_of("train")]
     model = create_model(Config(), labels.shape[1], image_size=32)
     method = create_method(name, settings, labels, features=model.backbone.features)
-    task = Task(model, method)
+    task = ModelAndMethod(model, method)
     before = {key: value.clone() for key, value in method.state_dict().items()}
     black, rows = torch.zeros(1, 3, 32, 32), torch.zeros(0, dtype=torch.int64)
     parts = task(Batch(black, None, labels.rows(rows.numpy()), rows, 2))

@@ -11,7 +11,7 @@ import tyro
 from trilabel.cli.arguments import DataPath, UsageError, absolute_path, flag, require_positive, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_data, with_absolute_paths
 from trilabel.cli.render import print_json
-from trilabel.config import SETTINGS_OF, Config
+from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ class Compare:
     is stopped, the same command resumes.
     """
 
-    # Settings that differ between rows.
-    HIDDEN_SETTINGS: ClassVar[Collection[str]] = frozenset(
-        {*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs", "seed"}
-    )
+    # What rows have of their own.
+    HIDDEN_SETTINGS: ClassVar[Collection[str]] = frozenset({*METHOD_FIELDS, "seed"})
 
     data: DataPath
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""

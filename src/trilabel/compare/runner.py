@@ -30,7 +30,7 @@ from trilabel.training.run_folder import RunFolder
 
 POLL_SECONDS = 1.0  # between checks of the runs of other processes
 
-Task = Callable[[], bool]  # False: another process is working on it, try again later
+Attempt = Callable[[], bool]  # False: another process is working on it, try again later
 
 
 class Comparison:
@@ -170,9 +170,9 @@ class Comparison:
         )
 
 
-def _complete(tasks: Sequence[Task]) -> None:
-    """Does the tasks that no other process is working on, then waits for the others or takes over unfinished ones."""
-    while tasks:
-        tasks = [task for task in tasks if not task()]
-        if tasks:
+def _complete(attempts: Sequence[Attempt]) -> None:
+    """Makes the runs that no other process is working on, then waits for the others or takes over what they left."""
+    while attempts:
+        attempts = [attempt for attempt in attempts if not attempt()]
+        if attempts:
             time.sleep(POLL_SECONDS)

@@ -10,13 +10,11 @@ import numpy as np
 from trilabel.compare.changes import with_changes
 from trilabel.compare.grids import SearchGrid, published_grid
 from trilabel.compare.results import CellKey
-from trilabel.config import SETTINGS_OF, Config
+from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
-# The fields that define a method; the rest of a recipe is how it is trained.
-PARTS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
 PUBLISHED = "published"
 
 
@@ -85,7 +83,7 @@ class Spec:
 def recipe_row(recipe: str, base: Config, name: str = "", as_published: bool = False, **options: Any) -> MethodRow:
     """A row with the method of a recipe, trained as `base` is; with `as_published`, as the recipe is."""
     own = resolve(recipe)
-    config = own if as_published else replace(base, **{part: getattr(own, part) for part in PARTS})
+    config = own if as_published else replace(base, **{name: getattr(own, name) for name in METHOD_FIELDS})
     return MethodRow(name or recipe, config, recipe, **options)
 
 

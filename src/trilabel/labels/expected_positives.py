@@ -19,7 +19,7 @@ class ExpectedPositives:
     """Positives per image, and how reliable that number is."""
 
     value: float
-    source: Literal["given", "labelled", "guess"]
+    source: Literal["given", "labeled", "guess"]
     low: float | None = None  # 90 % interval of the mean
     high: float | None = None
     images: int = 0  # how many fully labelled images it is computed from
@@ -62,7 +62,7 @@ def labeled_positives(labels: Labels, sample: Labels | None = None) -> ExpectedP
         if part is not None and len(counts := _positives_of_full_images(part)):
             enough = len(counts) >= _FEWEST_FOR_INTERVAL
             low, high = _interval(counts, part.shape[1]) if enough else (None, None)
-            return ExpectedPositives(float(counts.mean()), "labelled", low, high, len(counts))
+            return ExpectedPositives(float(counts.mean()), "labeled", low, high, len(counts))
     return None
 
 

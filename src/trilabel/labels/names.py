@@ -36,10 +36,10 @@ class Names(Sequence[str]):
         self._distinct = False  # True: the names are known to be unique and need not be checked again
 
     @classmethod
-    def from_buffer(cls, buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> "Names":
-        """Name i is the UTF-8 text buffer[offsets[i]:offsets[i + 1]]."""
+    def from_buffer(cls, buffer: NDArray[np.uint8], offsets: NDArray[np.int64], distinct: bool = False) -> "Names":
+        """Name i is the UTF-8 text buffer[offsets[i]:offsets[i + 1]]; `distinct`: all are known to differ."""
         names = cls.__new__(cls)
-        names.buffer, names.offsets, names._distinct = buffer, offsets, False
+        names.buffer, names.offsets, names._distinct = buffer, offsets, distinct
         return names
 
     @classmethod

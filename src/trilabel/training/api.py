@@ -20,9 +20,10 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
+from trilabel.models.device import choose_device
 from trilabel.recipes import resolve
 from trilabel.training.loop import fit
-from trilabel.training.resume import resume as go_back
+from trilabel.training.resume import restore
 from trilabel.training.run_folder import Run, RunDescription, RunFolder
 from trilabel.training.setup import prepare
 from trilabel.training.signals import stop_children
@@ -85,9 +86,7 @@ def _with_method(config: Config, labels: Labels) -> Config:
 
 
 def _fabric(config: Config) -> Fabric:
-    accelerator = config.device if config.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
-    if accelerator == "cuda" and not torch.cuda.is_available():
-        raise TrilabelError("device 'cuda' was requested, but torch finds no GPU; use --device cpu or auto")
+    accelerator = str(choose_device(config.device))
     strategy: Any = "auto"
     if config.devices > 1:
         # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
@@ -123,7 +122,7 @@ class _Order:
         resumes = self.resume and self.folder.last.is_file()
         job = prepare(fabric, self.split, self.config, self.folder, resumes)
         if self.resume:
-            go_back(job)
+            restore(job)
         elif fabric.is_global_zero:
             classes, image_size = list(self.split.dataset.classes), job.model.backbone.image_size
             self.folder.make_empty()

@@ -15,7 +15,7 @@ from trilabel.training.setup import Job
 def check_loss(job: Job, order: Sequence[NDArray[np.int64]], wait: bool) -> str:
     """The mean loss so far as text; stops the run if a loss was not finite (see `EpochTotals.loss_so_far`)."""
     now, totals = job.state.progress, job.state.totals
-    if not totals.counted:  # no image of this epoch could be read so far
+    if totals.is_empty:  # no image of this epoch could be read so far
         return ""
     loss, bad = totals.loss_so_far(wait)
     if bad >= 0:

@@ -98,7 +98,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
                 if update:
                     save_or_stop_if_due(job, order)
             advance(1, words)
-    if not state.totals.counted:
+    if state.totals.is_empty:
         raise TrilabelError("none of the training images could be read")
     check_loss(job, order, wait=True)
     now.seconds = time.monotonic() - began  # with what the device had still to do

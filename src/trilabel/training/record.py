@@ -79,7 +79,8 @@ class EpochRecord:
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary that `from_json` reads back; empty fields are left out."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        kept = {name: value for name, value in values.items() if value not in (None, {}, False) or name in _ALWAYS}
+        default = EpochRecord(self.stage, self.epoch, self.loss)
+        kept = {name: value for name, value in values.items() if name in _ALWAYS or value != getattr(default, name)}
         for name in ("unknown", "relabelled"):
             if name in kept:
                 kept[name] = {key: value for key, value in asdict(kept[name]).items() if value is not None}

@@ -9,7 +9,7 @@ from trilabel.training.setup import Job
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
 
 
-def resume(job: Job) -> None:
+def restore(job: Job) -> None:
     """Loads the last checkpoint; raises an error if labels or settings differ from those of the start."""
     path, before = job.folder.path, job.folder.read().config.to_json()
     now = json.loads(json.dumps(job.config.to_json()))  # as `before` was read: lists for tuples

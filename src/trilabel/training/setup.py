@@ -36,7 +36,10 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 
 @dataclass
 class Job:
-    """The parts of a run, in one process. The loop's functions pass it around; only `state` changes as it trains."""
+    """The parts of a run, in one process, which the loop's functions pass around.
+
+    As it trains, only `state` and the last three fields change.
+    """
 
     fabric: Fabric
     processes: Processes

@@ -17,7 +17,7 @@ from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
 
 
-class Task(nn.Module):
+class ModelAndMethod(nn.Module):
     """Model and method as one module, so that several processes average the gradients of both."""
 
     def __init__(self, model: nn.Module, method: Method[Any]) -> None:
@@ -58,7 +58,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
         record_passes(job)
     optimizer = create_optimizer(config, groups + job.method.parameter_groups(), stage.lr)
-    task, optimizer = job.fabric.setup(Task(model, job.method), optimizer)
+    task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
     return StageRun(stage, model, task, images, val_images)
 

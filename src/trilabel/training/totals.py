@@ -32,13 +32,18 @@ class EpochTotals:
         bad = ~torch.isfinite(parts["loss"].detach()) & (self._first_bad < 0)
         self._first_bad = torch.where(bad, step, self._first_bad)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no step of this epoch was counted, in this process or, before it was resumed, in any."""
+        return not self.sums
+
     def loss_so_far(self, wait: bool) -> tuple[float | None, int]:
         """(mean loss of this epoch so far, its first step whose loss was not finite or −1).
 
         Without `wait`, it does not wait for the device and returns the values of the call before, if they have arrived;
         otherwise None and −1.
         """
-        now = torch.stack((self.sums["loss"] / self.counted, self._first_bad.double()))
+        now = torch.stack((self.sums["loss"] / max(1, self.counted), self._first_bad.double()))
         before = self._copied
         if wait or now.device.type == "cpu":
             loss, bad = now.tolist()
@@ -68,4 +73,4 @@ class EpochTotals:
         self.counted = int(totals["counted"]) if first else 0
         for name, value in totals.items():
             if name != "counted":
-                self.sums[name] = value.to(self.device) * (1 if first else 0)
+                self.sums[name] = value.to(self.device) if first else torch.zeros_like(value, device=self.device)

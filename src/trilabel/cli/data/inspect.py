@@ -50,7 +50,7 @@ def print_inspection(found: Mapping[str, Any]) -> None:
     if found["expected_positives"]:
         from trilabel.labels.expected_positives import ExpectedPositives
 
-        print(ExpectedPositives(source="labelled", **found["expected_positives"]).describe())
+        print(ExpectedPositives(source="labeled", **found["expected_positives"]).describe())
     if found["splits"]:
         print("splits: " + ", ".join(f"{name} {count:,}" for name, count in found["splits"].items()))
     if found["boxes"]:

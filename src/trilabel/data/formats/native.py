@@ -127,9 +127,8 @@ def _stored(name: str, names: Names) -> _Arrays:
 
 
 def _names(arrays: _Arrays, name: str) -> Names:
-    names = Names.from_buffer(arrays[name], arrays[f"{name} ends"])
-    names._distinct = name != "paths"  # labels reject repeated names before anything is written
-    return names
+    distinct = name != "paths"  # labels refuse repeated names before anything is written
+    return Names.from_buffer(arrays[name], arrays[f"{name} ends"], distinct)
 
 
 # ---- the container
