@@ -76,11 +76,13 @@ def test_any_logit_gives_a_finite_loss_and_gradient(dtype):
                 assert gradient.isfinite().all() and gradient.dtype == dtype
 
 
-@pytest.mark.parametrize("name", ["bce", "asymmetric", "asymmetric not clipped"])
-def test_a_hopeless_present_label_costs_its_logit_and_is_pulled_up(name):
+@pytest.mark.parametrize(
+    ("name", "margin"), [("bce", 0), ("asymmetric", 0), ("asymmetric not clipped", 0), ("hill", 1), ("splc", 1)]
+)
+def test_a_hopeless_present_label_costs_its_logit_and_is_pulled_up(name, margin):
     for x in [-inf, -1e30, -1e5, -200.0, -104.0]:
         value, gradient = value_and_gradient(EVERY[name], torch.tensor([[x]]), torch.tensor([[1]]))
-        assert value.item() == pytest.approx(min(-x, 1e30), rel=1e-6)
+        assert value.item() == pytest.approx(min(margin - x, 1e30), rel=1e-6)
         assert gradient.item() == pytest.approx(-1)
 
 

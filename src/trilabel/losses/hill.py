@@ -30,7 +30,7 @@ def hill(
     present = signs.clamp(min=0)
     answer = (to_float32(logits) - margin * present) * signs  # logit of the right answer
     log_right = F.logsigmoid(answer)
-    log_wrong = log_right - answer
+    log_wrong = F.logsigmoid(-answer)  # log_right − answer loses the gradient of a large negative answer
     wrong = log_wrong.exp()  # 1 − q where present, p elsewhere
     focus = wrong.square() if gamma == 2 else (log_wrong * (2 + (gamma - 2) * present)).exp()
     return reduce(focus * torch.lerp(weight - wrong, -log_right, present), reduction)

@@ -41,8 +41,9 @@ def splc_with(
     targets = unknown_as_absent(signs).masked_fill_(corrected, 1)
     answer = (to_float32(logits) - margin * signs.clamp(min=0)) * targets  # logit of the right answer
     log_right = F.logsigmoid(answer)
-    # (1−q)^gamma by its logarithm: that of 0 has a finite gradient, too, where gamma is below 1.
-    return reduce(-(gamma * (log_right - answer)).exp() * log_right, reduction)
+    # (1−q)^gamma by its logarithm: that of 0 has a finite gradient, too, where gamma is below 1. As log_right − answer
+    # it would lose the gradient of a large negative answer.
+    return reduce(-(gamma * F.logsigmoid(-answer)).exp() * log_right, reduction)
 
 
 def splc_corrected(logits: Tensor, labels: Tensor, epoch: int, tau: float, change_epoch: int) -> Tensor:
