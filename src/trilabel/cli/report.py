@@ -62,7 +62,8 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
     if rows:
         print()
         print_table(header, rows)
-        print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
+        if any(name.endswith(("right %", "TP %", "TN %")) for name in header):
+            print("right: of those added. TP, TN: of the added that are in truth present, absent, the share called so")
     if any(record.val_unknown_as_absent for record in history):
         print("validation has no known negatives: its scores are with unknown counted as absent")
     if kinds := history[-1].highest_loss_in_first_epoch:
