@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Similar:
-    """Shows which images are similar to a model, and where it learned that, which labels go together.
+    """Shows which images a model finds similar, and which labels go together where it learned that.
 
     Example: trilabel similar runs/first labels.csv --images photos --out similar
     """
