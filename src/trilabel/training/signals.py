@@ -38,7 +38,7 @@ def stop_signals() -> Iterator[list[int]]:
         if not received:
             received.append(number)
             first = time.monotonic()
-            log.info("stopping after this step; once more to stop at once")
+            log.info("stopping after this step; interrupt again to stop at once")
         elif time.monotonic() - first > _SAME_WISH:
             raise KeyboardInterrupt
 

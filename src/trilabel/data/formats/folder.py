@@ -1,4 +1,4 @@
-"""Folders of images with one sub-folder a class, as most programs for single labels want them."""
+"""Folders of images with one sub-folder per class, as most programs for single labels want them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,9 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     if images is not None:
-        raise TrilabelError(f"{path}: in a folder with one sub-folder a class the images lie inside; leave out images")
+        raise TrilabelError(
+            f"{path}: in a folder with one sub-folder per class the images lie inside; leave out images"
+        )
     files = sorted(walk(path))
     parts = [file.split("/") for file in files]
     if all(len(part) == 1 for part in parts):

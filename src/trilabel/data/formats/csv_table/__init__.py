@@ -1,4 +1,4 @@
-"""Tables (.csv, .tsv, .txt): wide (a column a class), long (a row a label), or all tags of an image in one cell."""
+"""Tables (.csv, .tsv, .txt): wide (one column per class), long (one row per label), or tags in one cell."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

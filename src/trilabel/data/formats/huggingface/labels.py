@@ -22,7 +22,7 @@ _SIGNS |= {1: 1, 0: -1}  # and thereby true, false, 1.0 and 0.0
 _MINUS = 2  # what -1 would mean is not for us to guess
 
 
-# ---- a column a class
+# ---- one column per class
 
 
 def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:

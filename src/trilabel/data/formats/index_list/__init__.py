@@ -1,4 +1,4 @@
-"""Lists without a header, an image a line: its file and the numbers of the classes that it shows (from 0)."""
+"""Lists without a header, one image per line: its file and the numbers of the classes that it shows (from 0)."""
 
 from collections.abc import Iterator
 from itertools import pairwise
