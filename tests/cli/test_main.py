@@ -64,6 +64,12 @@ def test_wrong_usage_exits_2(capsys: Capture) -> None:
     assert "usage: trilabel COMMAND" in capsys.readouterr().out
 
 
+def test_help_of_a_group_of_commands(capsys: Capture) -> None:
+    assert call("data", "--help") == 0
+    printed = capsys.readouterr().out
+    assert "usage: trilabel data COMMAND" in printed and "  data merge " in printed and "  train " not in printed
+
+
 def test_debug_gives_the_traceback(tmp_path: Path, capsys: Capture) -> None:
     assert "no such file" in complaint(capsys, "data", "inspect", tmp_path / "none.csv")
     with pytest.raises(ValueError, match="no such file"):
@@ -77,6 +83,14 @@ def test_an_error_of_ours_is_one_line_too(tmp_path: Path, capsys: Capture, monke
     monkeypatch.setattr("trilabel.data.scenes", fail)
     line = complaint(capsys, "data", "inspect", "scenes")
     assert line == "trilabel: ZeroDivisionError: first (run again with --debug for the traceback)"
+
+
+def test_what_the_system_refuses_names_the_file(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied", "photos/a.jpg")
+
+    monkeypatch.setattr("trilabel.data.scenes", fail)
+    assert complaint(capsys, "data", "inspect", "scenes") == "trilabel: photos/a.jpg: permission denied"
 
 
 def test_output_that_nobody_reads_any_more(project: Path) -> None:

@@ -23,7 +23,7 @@ def test_files_print_a_line_each(project: Path, run: Path, tmp_path: Path, capsy
     assert call("predict", run, *files, "--threshold", "0") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[0] for line in lines] == [str(file) for file in files]
-    assert call("predict", run, *files, "--threshold", "1.1") == 0
+    assert call("predict", run, *files, "--threshold", "1") == 0
     assert capsys.readouterr().out.splitlines() == [f"{file}\t(none)" for file in files]
     out = tmp_path / "some.json"
     for overwrite in ([], ["--overwrite"]):
@@ -35,6 +35,7 @@ def test_files_print_a_line_each(project: Path, run: Path, tmp_path: Path, capsy
 
 def test_wrong_usage(run: Path, capsys: Capture) -> None:
     assert ".csv or .json" in complaint(capsys, "predict", run, "x.jpg", "--out", "x.xls", code=2)
+    assert "--threshold 7: give a prob" in complaint(capsys, "predict", run, "x.jpg", "--threshold", "7", code=2)
     assert "give a folder of images" in complaint(capsys, "predict", run, code=2)
 
 

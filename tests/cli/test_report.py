@@ -6,6 +6,8 @@ from pathlib import Path
 from PIL import Image
 
 from tests.support.command_line import Capture, call, complaint, result
+from trilabel.training.record import EpochRecord, Relabelled
+from trilabel.training.run_folder import RunFolder
 
 
 def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
@@ -28,6 +30,16 @@ def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
     assert found["epochs"][1]["unknown"]["left_out"] > 0
     lines = (run / "metrics.jsonl").read_text().splitlines()
     assert found["epochs"] == [json.loads(line) for line in lines]
+
+
+def test_rates_are_explained_where_they_are_known(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    for rates, explained in ({}, False), ({"positives_right": 0.5, "true_positive_rate": 1.0}, True):
+        record = EpochRecord("fine-tune", 2, 0.5, relabelled=Relabelled(8, 0, 0.6, **rates))
+        RunFolder(tmp_path).write_history([record])
+        assert call("report", tmp_path) == 0
+        printed = capsys.readouterr().out
+        assert "positives added" in printed and ("TP, TN:" in printed) == explained
 
 
 def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -125,6 +125,7 @@ def test_bad_input_is_answered_in_one_line(project: Path, run: Path, tmp_path: P
     line = complaint(capsys, "train", missing, *photos, "--out", tmp_path / "r", *QUICK)
     assert "nowhere.png" in line and "--broken skip" in line
     assert "exists" in complaint(capsys, "train", project / "labels.csv", *photos, "--out", run, *QUICK)
+    assert "exists" in complaint(capsys, "train", tmp_path / "unread.csv", "--out", run), "told before data is read"
     scenes = ("train", "scenes", "--out", tmp_path / "r")
     assert "no recipe named" in complaint(capsys, *scenes, "--recipe", "bigg")
     assert "no method named" in complaint(capsys, *scenes, "--method", "x")

@@ -336,3 +336,14 @@ def test_v1_strides_in_the_first_convolution(tmp_path):
 def test_v1_of_anything_else_is_refused(name):
     with pytest.raises(TrilabelError, match="-v1 is for timm's bottleneck ResNets"):
         create_backbone(name)
+
+
+def test_position_embeddings_are_resized_as_timm_does_for_the_family(tmp_path):
+    """FlexiViT's are interpolated in another way than those of other vision transformers."""
+    file = tmp_path / "flexivit.safetensors"
+    torch.manual_seed(0)
+    save_file(timm.create_model("flexivit_small", num_classes=0).state_dict(), file)
+    options = {"num_classes": 0, "img_size": 160, "pretrained_cfg_overlay": {"file": str(file), "num_classes": 0}}
+    expected = timm.create_model("flexivit_small", pretrained=True, **options).state_dict()
+    found = create_backbone("flexivit_small", str(file), 160).network.state_dict()
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)

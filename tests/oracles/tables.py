@@ -12,7 +12,7 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def wide(path: Path) -> tuple[list[str], list[str], dict[tuple[str, str], int]]:
-    """(images, classes, what is known): a column `image` and a column a class."""
+    """(images, classes, what is known): a column `image` and one column per class."""
     header, *body = rows(path)
     known = {}
     for row in body:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
@@ -26,6 +27,13 @@ def test_bars_have_the_heights_and_colors_of_their_series(tmp_path: Path) -> Non
     with Image.open(tmp_path / "bars.png") as picture:
         assert picture.size[0] > 500
     assert [file.name for file in tmp_path.iterdir()] == ["bars.png"]
+
+
+def test_the_highest_point_of_a_line_is_not_cut_off() -> None:
+    figure = plots.lines(
+        [plots.Lines("t", "loss", {"a": [4.0, 4.6]}), plots.Lines("t", "loss", {"a": [0.0]})], ["s"] * 2
+    )
+    assert [axes.get_ylim() for axes in figure.axes] == [(0, pytest.approx(4.83)), (0, 1)]
 
 
 def test_a_long_text_keeps_its_end() -> None:

@@ -61,6 +61,13 @@ def test_without_validation_or_without_anything():
     assert [text.get_text() for text in legend.texts] == ["known positives", "unknown"]
 
 
+def test_no_bin_is_behind_the_legend():
+    figure = probabilities.histograms(RECORD)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_legend().get_window_extent().y1 < axes.get_window_extent().y0
+
+
 @pytest.mark.parametrize(("counts", "share"), [([3, 1], 0.75), ([0, 0], None), ([0, 4], 0.0), ([1, 1, 1, 1], 0.5)])
 def test_the_share_below_a_half(counts, share):
     assert probabilities.below_half(counts) == share

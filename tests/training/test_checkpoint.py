@@ -71,6 +71,12 @@ def test_state_and_tensors_come_back_together(file):
     assert checkpoint.load(file) == ({}, {"epoch": 4})
 
 
+def test_a_checkpoint_may_be_read_by_whom_other_files_may_be_read(tmp_path):
+    (tmp_path / "other").touch()
+    checkpoint.save(tmp_path / "x.safetensors", {"a": torch.zeros(2)}, {})
+    assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 def test_views_shared_memory_and_parameters_are_saved_as_their_values(tmp_path):
     whole = torch.arange(12.0).reshape(3, 4)
     tensors = {

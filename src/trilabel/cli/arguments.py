@@ -55,6 +55,13 @@ def require_positive(**options: int) -> None:
             raise UsageError(f"{flag(name)} {value}: give 1 or more")
 
 
+def require_probability(**options: float) -> None:
+    """Refuses numbers outside 0 to 1."""
+    for name, value in options.items():
+        if not 0 <= value <= 1:
+            raise UsageError(f"{flag(name)} {value:g}: give a probability from 0 to 1")
+
+
 def absolute_path(text: str | None) -> str | None:
     """Makes an existing path absolute, so that a run can be resumed and scored from another folder."""
     return str(Path(text).absolute()) if text and Path(text).exists() else text

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath
+from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, require_probability
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_metrics, print_table
 from trilabel.log import log, truncate_list
@@ -45,6 +45,7 @@ class Evaluate:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
+        require_probability(threshold=self.threshold)
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
         result = tl.load(self.run, self.device).evaluate(
             dataset, self.split, self.threshold, self.common_classes, broken=self.broken, pointing=self.pointing

@@ -56,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if arguments else 2
+    if arguments[1:] in (["-h"], ["--help"]) and arguments[0] not in COMMANDS and _commands_in(arguments[0]):
+        print(overview(arguments[0]))
+        return 0
     if arguments[0] == "--version":
         from trilabel.version import __version__
 
@@ -89,27 +92,33 @@ def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
         if name in COMMANDS:
             return name, arguments[words:]
     first = arguments[0]
-    if second := [name.split()[1] for name in COMMANDS if name.startswith(f"{first} ")]:
+    if second := [name.split()[1] for name in _commands_in(first)]:
         raise UsageError(f"trilabel {first}: choose one of {' | '.join(second)} (trilabel {first} {second[0]} --help)")
     raise UsageError(f"no command {first!r}; there are: {', '.join(COMMANDS)}")
 
 
-def overview() -> str:
-    """The text of `trilabel --help`."""
-    commands = [f"  {name:<15} {(kind.__doc__ or '').splitlines()[0]}" for name, kind in COMMANDS.items()]
+def overview(group: str = "") -> str:
+    """The text of `trilabel --help`, or for a group of commands, such as data, of `trilabel data --help`."""
+    program = f"trilabel {group}".strip()
+    names = _commands_in(group) if group else list(COMMANDS)
+    commands = [f"  {name:<15} {(COMMANDS[name].__doc__ or '').splitlines()[0]}" for name in names]
     return "\n".join(
         [
-            "usage: trilabel COMMAND … [--help] [--debug]",
+            f"usage: {program} COMMAND … [--help] [--debug]",
             "",
             "Train multi-label image classifiers when most labels are unknown.",
             "Every label is present, absent or unknown.",
             "",
             *commands,
             "",
-            "Example: trilabel demo",
-            "Options and an example of a command: trilabel COMMAND --help",
+            f"Example: trilabel {names[0]}{' labels.csv' if group else ''}",
+            f"Options and an example of a command: {program} COMMAND --help",
         ]
     )
+
+
+def _commands_in(group: str) -> list[str]:
+    return [name for name in COMMANDS if name.startswith(f"{group} ")]
 
 
 def _fail(message: str, code: int) -> int:
@@ -120,5 +129,7 @@ def _fail(message: str, code: int) -> int:
 def _one_line(error: Exception) -> str:
     if isinstance(error, TrilabelError):
         return str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror.lower()}"
     first = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first} (run again with --debug for the traceback)"

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, UsageError
+from trilabel.cli.arguments import Broken, RunPath, UsageError, require_probability
 from trilabel.cli.render import print_json
 from trilabel.errors import TrilabelError
 from trilabel.log import log
@@ -62,6 +62,7 @@ class Predict:
         return None
 
     def _check(self) -> None:
+        require_probability(threshold=self.threshold)
         if not self.images:
             raise UsageError("give a folder of images, or image files")
         if self.out is not None and self.out.suffix not in (".csv", ".json"):

@@ -62,7 +62,10 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
     if rows:
         print()
         print_table(header, rows)
-        print("right: share of added labels that are right; TP, TN: the same among those truly present, truly absent")
+        if any(name.endswith(("right %", "TP %", "TN %")) for name in header):
+            print(
+                "right: share of added labels that are right; TP, TN: the same among truly present, truly absent ones"
+            )
     if any(record.val_unknown_as_absent for record in history):
         print("validation has no known negatives: its scores count unknown as absent")
     if kinds := history[-1].highest_loss_in_first_epoch:

@@ -34,6 +34,8 @@ def read_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     try:
         with open_table(path) as file:
             yield from rows_of(file, path, delimiter)
+    except FileNotFoundError:
+        raise TrilabelError(f"{path}: no such file") from None
     except OSError as error:
         raise TrilabelError(f"{path}, row 1: cannot be read as a table ({error})") from None
 

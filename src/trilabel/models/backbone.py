@@ -16,8 +16,11 @@ from torch import Tensor, nn
 from trilabel.errors import TrilabelError
 from trilabel.models.tiny import TinyNet
 
-# Without a classifier every file has tensors that are not needed, and timm would warn of each.
-logging.getLogger("timm.models._builder").setLevel(logging.ERROR)
+# What timm itself gives to its filter of weights, for families of networks for which that is not the default.
+_FILTER_OPTIONS: dict[str, dict[str, Any]] = {
+    "flexivit": {"interpolation": "bilinear", "antialias": False},
+    "deit": {"adapt_layer_scale": True},
+}
 
 
 class Backbone(nn.Module):
@@ -114,7 +117,7 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
     if weights == "hub":
         complaint = f"backbone {name!r} could not be made with weights from the hub; give a .safetensors file instead"
     options = {"pretrained": weights == "hub", "num_classes": 0, "global_pool": ""}
-    with _errors_in_one_line(complaint):
+    with _errors_in_one_line(complaint), _without_timm_warnings():
         try:
             network = timm.create_model(name, img_size=image_size, **options)
         except TypeError:  # convolutional networks take any size and reject the argument
@@ -148,7 +151,8 @@ def _adapted(tensors: dict[str, Tensor], network: Any, name: str) -> dict[str, T
     for filter_name in ("checkpoint_filter_fn", "_filter_fn", "_filter_torchvision_pretrained"):
         if (adapt := getattr(module, filter_name, None)) is not None:
             takes_network = len(inspect.signature(adapt).parameters) > 1
-            adapted: dict[str, Tensor] = adapt(tensors, network) if takes_network else adapt(tensors)
+            options = next((given for prefix, given in _FILTER_OPTIONS.items() if name.startswith(prefix)), {})
+            adapted: dict[str, Tensor] = adapt(tensors, network, **options) if takes_network else adapt(tensors)
             return adapted
     return tensors
 
@@ -157,6 +161,18 @@ def _refuse(complaint: str, differing: list[str]) -> None:
     """Raises where tensors differ; torch would name all of them, in thousands of characters."""
     if differing:
         raise TrilabelError(f"{complaint} ({len(differing)} tensors differ, e.g. {differing[0]!r})")
+
+
+@contextmanager
+def _without_timm_warnings() -> Iterator[None]:
+    """Weights of the hub have a classifier, which is not needed, and timm would warn of each of its tensors."""
+    logger = logging.getLogger("timm.models._builder")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager

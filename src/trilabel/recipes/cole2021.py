@@ -22,9 +22,9 @@ _GRID = "Give ImageNet --weights. Grid: lr 1e-2 … 1e-5, batch 8 or 16."
 _LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "bce": ("table 1", "BCE, all labels known", "known-only", {"normalize": "all"}),
     "bce-ls": ("table 1", "BCE-LS, all labels known", "known-only", {"normalize": "all", "smoothing": 0.1}),
-    "iun": ("table 1", "IUN, one present and all negatives known (--hide single-positive=1,C for C classes)",
+    "iun": ("table 1", "IUN, one positive and all negatives known (--hide single-positive=1,C for C classes)",
             "known-only", {"normalize": "all"}),
-    "iu": ("table 1", "IU, one present and one absent known (--hide single-positive=1,1)",
+    "iu": ("table 1", "IU, one positive and one negative known (--hide single-positive=1,1)",
            "known-only", {"normalize": "all"}),
     "an": ("table 1", "AN, unknown counts as absent", "assume-negative", {}),
     "an-ls": ("table 1", "AN-LS, smoothing 0.1 as released", "assume-negative", {"smoothing": 0.1}),

@@ -111,8 +111,8 @@ def draw(images: Sequence[ImagePanels], inches: float = 3.0) -> Figure:
         _show(row[0], each.image, keep_end(each.id, letters))
         gray = np.repeat(each.image.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)  # colors are for the map
         for axes, panel in zip(row[1:], each.panels, strict=False):
-            title = f"{keep_end(panel.name, letters - 18)} {panel.probability:.2f}{_LABEL_TEXT[panel.label]}"
-            _show(axes, gray, title)
+            behind = f" {panel.probability:.2f}{_LABEL_TEXT[panel.label]}"
+            _show(axes, gray, keep_end(panel.name, letters - len(behind)) + behind)
             _overlay(axes, panel, *each.image.shape[:2])
     return figure
 

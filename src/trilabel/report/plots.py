@@ -92,7 +92,7 @@ def lines(panels: Sequence[Lines], stages: Sequence[str]) -> Figure:
         for epoch, (before, after) in enumerate(pairwise(stages), 1):
             if before != after:
                 axes.axvline(epoch + 0.5, color="#555555", linestyle=":", linewidth=1)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.dataLim.y1 or 1)  # room for the highest marker
         axes.set_xlim(0.5, len(stages) + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("epoch")

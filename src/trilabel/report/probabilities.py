@@ -28,7 +28,7 @@ def histograms(record: EpochRecord) -> Figure:
     Counts are on a logarithmic scale: unknown labels outnumber known ones by orders of magnitude.
     """
     panels = _panels(record)
-    figure = Figure(figsize=(0.4 + 4.8 * len(panels), 3.6), layout="constrained")
+    figure = Figure(figsize=(0.4 + 4.8 * len(panels), 4.0), layout="constrained")
     for axes, (title, by_kind) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for kind, counts in by_kind.items():
             edges, color = np.linspace(0, 1, len(counts) + 1), COLORS[_COLORS[kind]]
@@ -41,7 +41,8 @@ def histograms(record: EpochRecord) -> Figure:
         axes.set_ylabel("labels")
         axes.set_title(f"{title}, epoch {record.epoch}", loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+        # Below the axes: any bin may be full, so no corner inside is sure to be free.
+        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(by_kind))
     return figure
 
 

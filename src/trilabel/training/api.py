@@ -51,10 +51,10 @@ def train(
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
     config = _with_method(config, split.labels) if config.method == "auto" else config
-    order = _Order(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
+    work = _ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
     try:
-        _fabric(config).launch(order)
+        _fabric(config).launch(work)
     except ProcessRaisedException as error:  # of one of several processes, as the text of its traceback
         kind, _, message = str(error).strip().splitlines()[-1].partition(": ")
         if kind.endswith(TrilabelError.__name__):
@@ -63,7 +63,7 @@ def train(
     except KeyboardInterrupt:
         stop_children()  # Ctrl-C reaches them anyway, a signal to this process does not
         raise
-    return order.folder.run()
+    return work.folder.run()
 
 
 def prepare_torch() -> None:
@@ -97,7 +97,7 @@ def _fabric(config: Config) -> Fabric:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _ProcessWork:
     """What to train; calling it does the work of one process, possibly another than the one that created it."""
 
     split: TrainingSplit

@@ -29,7 +29,10 @@ def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, An
 def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
     copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
     with replacing(path) as temporary:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         save_file(copies, temporary, metadata={"state": state})
+        temporary.chmod(mode)  # safetensors 0.8 leaves the file readable to its owner only, whatever the umask
 
 
 class Writer:

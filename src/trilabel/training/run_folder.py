@@ -147,7 +147,10 @@ class RunFolder:
         """The lines of metrics.jsonl."""
         file = self.path / "metrics.jsonl"
         lines = file.read_text().splitlines() if file.is_file() else []
-        return [EpochRecord.from_json(json.loads(line)) for line in lines]
+        try:
+            return [EpochRecord.from_json(json.loads(line)) for line in lines]
+        except (ValueError, TypeError) as error:
+            raise TrilabelError(f"{file}: damaged, or written by another version of trilabel ({error})") from error
 
     def best_record(self) -> EpochRecord:
         """The record of the best epoch."""

@@ -22,7 +22,7 @@ from trilabel.log import log
 from trilabel.methods import METHODS, Method
 from trilabel.models import Classifier, create_model
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
-from trilabel.training.components import check_components
+from trilabel.training.checks import check_components
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
 from trilabel.training.relabelling import Relabelling

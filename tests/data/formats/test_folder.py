@@ -1,4 +1,4 @@
-"""Folders with one sub-folder a class."""
+"""Folders with one sub-folder per class."""
 
 from pathlib import Path
 

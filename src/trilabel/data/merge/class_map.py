@@ -21,6 +21,8 @@ def read_class_map(file: Path) -> dict[str, dict[str, str]]:
     try:
         with open_table(file) as opened:
             start = first_bytes(opened)
+    except FileNotFoundError:
+        raise TrilabelError(f"{file}: no such file") from None
     except OSError as error:
         raise TrilabelError(f"{file}, row 1: cannot be read as a table ({error})") from None
     rows = read_rows(file, usual_delimiter(file, start))
