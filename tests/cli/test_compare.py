@@ -147,7 +147,7 @@ def test_wrong_usage(project, tmp_path, capsys):
         ("--labels", "single-positive"), ("--seeds", 1), ("--search", "lr=1,2"), ("--hide-seed", 0), ("--budget", 3),
     ):  # fmt: skip
         line = complaint(capsys, project, "--rows", file, option, value, *out, code=2)
-        assert f"{option}: write this in the file" in line
+        assert f"{option}: set this in the --rows file" in line
     assert "NAME=VALUE" in complaint(capsys, project, "--recipes", FIRST, "--search", "lr", *out, code=2)
     assert "--budget 0" in complaint(capsys, project, "--recipes", FIRST, "--budget", 0, *out, code=2)
     assert "at least one" in complaint(capsys, project, "--recipes", FIRST, "--labels", *out, code=2)

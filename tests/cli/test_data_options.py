@@ -20,7 +20,7 @@ def test_options_of_a_format(tmp_path: Path, capsys: Capture) -> None:
     assert "verified with confidence 1: present, with 0: absent; everything else is unknown" in capsys.readouterr().err
     for text, message in (
         ("machine=much", "option 'machine' must be a finite number, not 'much'"),
-        ("classes=some", "option 'classes' is all, trainable, boxable; not 'some'"),
+        ("classes=some", "option 'classes' must be one of all, trainable, boxable; not 'some'"),
         ("class=all", "no option 'class' here; use one of classes, machine"),
     ):
         assert message in complaint(capsys, "data", "inspect", release, "--read", text)

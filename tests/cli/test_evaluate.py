@@ -49,7 +49,7 @@ def test_a_class_without_negatives_is_not_believed(project: Path, tmp_path: Path
     assert call("train", tmp_path / "labels.csv", *images, "--out", tmp_path / "run", *QUICK) == 0
     assert "1 of" in (told := capsys.readouterr().err) and "such as assume-negative" in told
     assert call("evaluate", tmp_path / "run", "--split", "test") == 0
-    assert f"warning: {cls!r}: no negative of them is known in split 'test'" in capsys.readouterr().err
+    assert f"warning: {cls!r}: split 'test' has no known negative of them" in capsys.readouterr().err
 
 
 def test_without_any_negative_only_recall_counts(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -25,7 +25,9 @@ def test_class_maps_of_files(project: Path, run: Path, tmp_path: Path, capsys: C
     assert "pictures of 1 images" in printed.out and "the first" not in printed.err
     assert call("maps", run, *files[:3], "--limit", "2", "--out", tmp_path / "two") == 0
     assert "the first 2 of 3 images" in capsys.readouterr().err
-    assert "is it 'boat'?" in complaint(capsys, "maps", run, files[0], "--classes", "boats", "--out", tmp_path / "x")
+    assert "did you mean 'boat'?" in complaint(
+        capsys, "maps", run, files[0], "--classes", "boats", "--out", tmp_path / "x"
+    )
     assert "no such image or folder" in complaint(capsys, "maps", run, tmp_path / "nothing", "--out", tmp_path / "x")
     assert not (tmp_path / "x").exists()
 

@@ -63,7 +63,7 @@ def test_points_that_fail_are_skipped(small_scenes, base, tmp_path, caplog):
     assert set(compared.failed) == {("b", "all", 0), ("b", "all", 1)}
     (row, labels, error), *others = compared.failures()
     assert (row, labels) == ("b", "all") and not others
-    assert "every run of its search failed" in error and "not finite" in error
+    assert "every run of the search failed" in error and "not finite" in error
     assert caplog.text.count("{'lr': 1e+30}: ") == 2 and "b, all, seed 1: every run" in caplog.text
 
 

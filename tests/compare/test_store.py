@@ -38,9 +38,9 @@ def test_other_data_in_the_same_folder_is_refused(small_scenes, tmp_path):
         ),
     }
     for other in others.values():
-        with pytest.raises(TrilabelError, match="holds a comparison on other data"):
+        with pytest.raises(TrilabelError, match="contains a comparison on other data"):
             open_comparison(tmp_path, other, SOURCE)
-    with pytest.raises(TrilabelError, match="holds a comparison on other data"):
+    with pytest.raises(TrilabelError, match="contains a comparison on other data"):
         open_comparison(tmp_path, small_scenes, {"data": "scenes"})
     open_comparison(tmp_path, small_scenes, SOURCE)
 
@@ -48,7 +48,7 @@ def test_other_data_in_the_same_folder_is_refused(small_scenes, tmp_path):
 def test_a_folder_with_other_files_is_refused(small_scenes, tmp_path):
     (tmp_path / "diary").mkdir()
     (tmp_path / "diary" / "today.txt").write_text("")
-    with pytest.raises(TrilabelError, match="holds something else"):
+    with pytest.raises(TrilabelError, match="contains something else"):
         open_comparison(tmp_path / "diary", small_scenes, SOURCE)
     assert [file.name for file in (tmp_path / "diary").iterdir()] == ["today.txt"]
     (tmp_path / "file").write_text("")

@@ -106,7 +106,7 @@ def test_classes_are_matched_by_name(model, pictures, dense):
 
 def test_classes_that_the_model_does_not_know(model, pictures, dense):
     data = dataset(pictures, np.hstack([dense[:, [0]], dense]), ["fox", "hen", "cat", "owl"])
-    with pytest.raises(TrilabelError, match=r"2 classes that the model does not know, e\.g\. 'fox'.*--common-classes"):
+    with pytest.raises(TrilabelError, match=r"2 classes that the model does not have, e\.g\. 'fox'.*--common-classes"):
         model.evaluate(data)
     found = model.evaluate(data, common_classes=True)
     scores = probabilities_by_hand(model, pictures)

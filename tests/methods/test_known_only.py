@@ -76,7 +76,7 @@ def test_unknown_labels_move_nothing():
 @pytest.mark.parametrize(
     ("dense", "says"),
     [
-        ([[1, 0], [0, 1]], r"no label here is known to be absent.*every class present.*assume-negative"),
+        ([[1, 0], [0, 1]], r"no label here is known to be absent.*every class in every image.*assume-negative"),
         ([[-1, 0], [0, -1]], "no label here is known to be present"),
         ([[0, 0]], "no label here is known to be present"),
     ],
@@ -88,7 +88,9 @@ def test_one_sided_labels_are_refused_with_a_suggestion(dense, says):
 
 
 def test_settings_and_names_that_do_not_exist_are_refused():
-    with pytest.raises(TrilabelError, match="'normalize' of method 'known-only' is all, batch, image, share;"):
+    with pytest.raises(
+        TrilabelError, match="'normalize' of method 'known-only' must be one of all, batch, image, share;"
+    ):
         check_method("known-only", {"normalize": "sum"}, LABELS)
     with pytest.raises(TrilabelError, match=r"has no setting 'normalise'; it has: normalize, gamma, at, value"):
         check_method("known-only", {"normalise": "all"}, LABELS)

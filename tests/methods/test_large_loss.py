@@ -179,7 +179,7 @@ def test_the_other_modes_write_nothing_down():
         assert method.weak_labels() is None and not method.state_dict()
 
 
-def test_it_goes_on_from_what_was_saved():
+def test_it_resumes_from_what_was_saved():
     method, again = for_good(), for_good()
     step(method, some_logits(), 2)
     again.load_state_dict(method.state_dict())

@@ -326,7 +326,7 @@ def test_hidden_labels_are_never_counted():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"estimator": "tree"}, "estimator.* is table, factorized, network"),
+        ({"estimator": "tree"}, "estimator.* must be one of table, factorized, network"),
         ({"rank": 0}, "rank must be at least 1, not 0"),
         ({"hidden": "-3"}, "hidden must be at least 1, not -3"),
         ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),

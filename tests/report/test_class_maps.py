@@ -38,7 +38,7 @@ def test_the_highest_scoring_classes_or_those_chosen():
     (row,) = class_maps.select_panels([activation()], CLASSES, top=1, chosen=["hen", "cat"])
     assert [panel.name for panel in row.panels] == ["hen", "cat"]
     assert [panel.label for panel in row.panels] == [0, 0] and not any(len(panel.boxes) for panel in row.panels)
-    with pytest.raises(TrilabelError, match=r"no class 'hens'; is it 'hen'\?"):
+    with pytest.raises(TrilabelError, match=r"no class 'hens'; did you mean 'hen'\?"):
         list(class_maps.select_panels([activation()], CLASSES, top=1, chosen=["cat", "hens"]))
 
 

@@ -72,7 +72,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(
 ) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"method": "label-rnn"}, "method 'label-rnn' needs --head label-rnn, not 'gap'"),
-        ({"method": "label-rnn", "head": "label-rnn", "graph": "gnn"}, "no graph can stand behind it"),
+        ({"method": "label-rnn", "head": "label-rnn", "graph": "gnn"}, "cannot be combined with a graph"),
         ({"head": "wheldon"}, "no head named 'wheldon'; there are: gap, weldon, "),
         ({"head": "salency"}, "; did you mean 'saliency'?"),
         ({"relabel": "scores"}, "no relabelling named 'scores'; there are: none, score, "),
@@ -83,8 +83,8 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(
         ({"head_settings": {"top": 1}}, "head 'gap' has no setting 'top'; it has none"),
         ({"graph": "gmn"}, "no graph named 'gmn'; there are: none, gnn"),
         ({"graph_settings": {"hidden": 3}}, "hidden: settings of a graph, but the graph is none; pass --graph gnn"),
-        ({"graph": "gnn", "graph_settings": {"steps": 0}}, "hidden and steps are 1 or more"),
-        ({"keep_head": True}, "keep_head starts from the head of a trained run: name it, --weights RUN"),
+        ({"graph": "gnn", "graph_settings": {"steps": 0}}, "hidden and steps must be 1 or more"),
+        ({"keep_head": True}, "keep_head starts from the head of a trained run: pass --weights RUN"),
     ]
     for changes, message in wrong:
         with pytest.raises(TrilabelError) as caught:

@@ -131,7 +131,7 @@ def test_the_numbers_worked_out_by_hand():
     }
 
 
-def test_a_new_stage_forgets_and_a_new_epoch_counts_anew():
+def test_a_new_stage_forgets_and_a_new_epoch_counts_again():
     draw = np.random.default_rng(0)
     dense, truth = labels_and_truth(draw, 6, 4)
     steps = list(steps_of(draw, 6, 4, 2))
@@ -143,7 +143,7 @@ def test_a_new_stage_forgets_and_a_new_epoch_counts_anew():
     assert all(map(torch.equal, used.buffers(), fresh.buffers()))
 
 
-def test_it_goes_on_from_what_was_saved_within_an_epoch():
+def test_it_resumes_from_what_was_saved_within_an_epoch():
     draw = np.random.default_rng(1)
     dense, truth = labels_and_truth(draw, 8, 5)
     steps = list(steps_of(draw, 8, 5, 3))

@@ -370,7 +370,7 @@ def test_validation_without_a_positive(
 
 
 def test_unknown_metric_to_choose_by(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match=r"no validation metric 'map'.*mAP"):
+    with pytest.raises(TrilabelError, match=r"no validation metric named 'map'.*mAP"):
         train(small_scenes, replace(quick, select="map"), tmp_path / "run")
     assert not (tmp_path / "run").exists()  # found out before anything was trained
 

@@ -186,7 +186,7 @@ saving = pytest.mark.parametrize("save_minutes", [EVERY_STEP, EVERY_EPOCH], ids=
 
 
 @saving
-def test_large_loss_goes_on_where_it_was_killed(
+def test_large_loss_resumes_where_it_was_killed(
     one_named: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_minutes: float
 ) -> None:
     config = replace(quick, method="large-loss", settings=FOR_GOOD, epochs=3, save_minutes=save_minutes)
@@ -198,7 +198,7 @@ def test_large_loss_goes_on_where_it_was_killed(
 
 @saving
 @pytest.mark.parametrize("estimator", ["table", "factorized"])
-def test_role_goes_on_where_it_was_killed(
+def test_role_resumes_where_it_was_killed(
     one_named: Dataset,
     quick: Config,
     tmp_path: Path,
@@ -218,7 +218,7 @@ def test_role_goes_on_where_it_was_killed(
 
 
 @saving
-def test_selective_goes_on_where_it_was_killed(
+def test_selective_resumes_where_it_was_killed(
     some_known: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_minutes: float
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 2, "top_k": 1}, save_minutes=save_minutes)
@@ -237,7 +237,7 @@ def test_selective_goes_on_where_it_was_killed(
     assert (priors > 0).all() and len(priors.unique()) > 1
 
 
-def test_selective_with_a_linear_stage_goes_on_where_it_was_killed(
+def test_selective_with_a_linear_stage_resumes_where_it_was_killed(
     some_known: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 1, "top_k": 1}, epochs=1, linear_epochs=1)
@@ -250,7 +250,7 @@ def test_selective_with_a_linear_stage_goes_on_where_it_was_killed(
 # ---- the warm-up
 
 
-def test_training_starts_anew_after_the_warm_up(
+def test_training_starts_again_after_the_warm_up(
     some_known: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first: dict[str, Tensor] = {}

@@ -195,7 +195,7 @@ def test_swapping_and_loading_leave_every_tensor_where_it_is():
     assert places() == before and len(set(before)) == len(before)
 
 
-def test_a_mean_that_was_saved_goes_on_as_if_it_had_not_been():
+def test_an_ema_that_was_saved_continues_as_if_it_had_not_been():
     one, two = network(), network()
     mean = ModelEma(one, 0.9)
     for step in range(1, 4):

@@ -75,7 +75,7 @@ def test_scores_that_are_not_numbers_say_nothing_and_half_precision_will_do(stra
 # ---- what is kept
 
 
-def test_known_labels_never_change_and_weak_ones_are_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_labels_never_change_and_weak_ones_are_chosen_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
     draw = np.random.default_rng(0)
     dense, truth = some_labels(draw, 11, 10), draw.choice([-1, 0, 1], (11, 10)).astype(np.int8)
@@ -161,11 +161,11 @@ def test_by_default_half_way_and_at_three_quarters() -> None:
         ("uncertainty", {"passes": 1}, "2 or more"),
         ("uncertainty", {"dropout": 1}, "above 0 and below 1"),
         ("ensemble", {}, "relabel.runs=RUN,RUN"),
-        ("score", RUNS, "relabel.runs goes with relabelling by ensemble, not by score"),
-        ("score", {"passes": 3}, "relabel.passes goes with relabelling by uncertainty, not by score"),
-        ("score", {"epochs": "0,3"}, "count from 1"),
+        ("score", RUNS, "relabel.runs is a setting of relabelling by ensemble, not by score"),
+        ("score", {"passes": 3}, "relabel.passes is a setting of relabelling by uncertainty, not by score"),
+        ("score", {"epochs": "0,3"}, "must be 1 or more"),
         ("score", {"epochs": "7"}, "never happens in 6 epochs"),
-        ("score", {"epochs": []}, "count from 1"),
+        ("score", {"epochs": []}, "must be 1 or more"),
         ("score", {"epochs": "soon"}, "whole number, not 'soon'"),
         ("score", {"epoch": 3}, "relabelling 'score' has no setting 'epoch'; it has: epochs, "),
     ],
@@ -291,7 +291,7 @@ def test_members_of_an_ensemble_must_fit(holes: Dataset, quick: Config, tmp_path
 
 
 def test_one_epoch_is_too_few_to_relabel_from(holes: Dataset, quick: Config, tmp_path: Path) -> None:
-    with pytest.raises(TrilabelError, match=r"never happens in 1 epochs; name others, .* or train for longer"):
+    with pytest.raises(TrilabelError, match=r"never happens in 1 epochs; choose others, .* or train for longer"):
         train(holes, replace(quick, relabel="score", epochs=1), tmp_path / "run")
 
 

@@ -79,9 +79,9 @@ def test_learning_from_all_images():
         ({"train": [1], "dev": []}, {"val": "dev"}, "validation split 'dev' has no images"),
         ({"test": [0]}, {}, r"no split named 'train' .*it has: test"),
         ({"train": [0, 1]}, {"val": "dev"}, "no split named 'dev'"),
-        ({"train": [0, 1]}, {"val": "1.5"}, "lies between 0 and 1, not 1.5"),
-        ({"train": [0, 1]}, {"val": "nan"}, "lies between 0 and 1, not nan"),
-        ({"train": [0, 1]}, {"val": "0"}, "lies between 0 and 1"),
+        ({"train": [0, 1]}, {"val": "1.5"}, "must be between 0 and 1, not 1.5"),
+        ({"train": [0, 1]}, {"val": "nan"}, "must be between 0 and 1, not nan"),
+        ({"train": [0, 1]}, {"val": "0"}, "must be between 0 and 1"),
     ],
 )
 def test_splits_that_cannot_be_used_are_refused(splits, options, says):
@@ -95,8 +95,11 @@ def test_validation_labels_that_tell_little(caplog):
     check_validation(Labels.from_signed([[1, 1], [-1, -1]]), "mAP")
     assert not caplog.records
     check_validation(Labels.from_signed([[1, 0], [-1, -1]], ["cat", "dog"]), "mAP")
-    told = caplog.text
-    assert "known to have 'dog'; its mAP leaves 1 classes out" in told and "75.0% known" in told
+    logged = caplog.text
+    assert (
+        "known to have 'dog'; its mAP leaves 1 classes out" in logged
+        and "75.0% of validation labels are known" in logged
+    )
     with pytest.raises(TrilabelError, match="no epoch can be chosen"):
         check_validation(Labels.from_signed([[-1, 0]]), "mAP")
 

@@ -21,7 +21,7 @@ def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
     assert "this file exists" in complaint(capsys, "data", "convert", one, "--out", photos / "one.trilabel")
     assert call("data", "convert", one, "--out", photos / "one.trilabel", "--overwrite") == 0
     assert capsys.readouterr().out == f"{photos / 'one.trilabel'}: 2 images × 2 classes, 4 labels known (100.00%)\n"
-    assert "which format?" in complaint(capsys, "data", "convert", one, "--out", photos / "x.json")
+    assert "the format is unclear" in complaint(capsys, "data", "convert", one, "--out", photos / "x.json")
     assert "no format to write named 'voc'" in complaint(
         capsys, "data", "convert", one, "--out", photos / "x", "--to", "voc"
     )
@@ -49,8 +49,8 @@ def test_what_cannot_be_written_is_refused_before_reading(photos: Path, capsys: 
     (photos / "one.csv").write_text("image,cat\na.png,maybe\n")  # reading would say so
     (photos / "folder").mkdir()
     for arguments, message in (
-        (["--out", photos / "x.json"], "which format?"),
-        (["--out", photos / "x.trilabel.gz"], "which format?"),
+        (["--out", photos / "x.json"], "the format is unclear"),
+        (["--out", photos / "x.trilabel.gz"], "the format is unclear"),
         (["--out", photos / "x", "--to", "nope"], "no format to write named 'nope'"),
         (["--out", photos / "x.trilabel", "--layout", "long"], "no option 'layout'"),
         (

@@ -152,18 +152,18 @@ OTHER_MACHINES = ["/content/ds/{}", "C:\\data\\{}", "C:/data/{}", "../../x/ds/{}
 
 @pytest.mark.parametrize("start", OTHER_MACHINES)
 @pytest.mark.parametrize("images", ["images", "train/images", "images/train"])
-@pytest.mark.parametrize("at_hand", ["images", "labels"])
-def test_lists_of_another_machine(tmp_path, start, images, at_hand):
+@pytest.mark.parametrize("available", ["images", "labels"])
+def test_lists_of_another_machine(tmp_path, start, images, available):
     lines = [start.format(f"{images}/{name}.jpg") for name in ("gone", "a", "sub/b")]
     lines = [line.replace("/", "\\") if "\\" in start else line for line in lines]
     labels = images.replace("images", "labels")
     labeled = {f"{labels}/a.txt": "1 .5 .5 1 1", f"{labels}/sub/b.txt": "0 .5 .5 1 1"}
     pictures = {f"{images}/a.jpg": "", f"{images}/sub/b.jpg": ""}
-    files = pictures if at_hand == "images" else labeled
+    files = pictures if available == "images" else labeled
     # of the first line, which must not decide, nothing is there
     grow(tmp_path, {"data.yaml": f"train: lists/train.txt\n{NAMES}", "lists/train.txt": "\n".join(lines), **files})
     dataset = read(tmp_path)
-    signs = [[0, 0]] * 3 if at_hand == "images" else [[0, 0], [-1, 1], [1, -1]]
+    signs = [[0, 0]] * 3 if available == "images" else [[0, 0], [-1, 1], [1, -1]]
     assert known(dataset) == dict(zip([f"{images}/{n}.jpg" for n in ("gone", "a", "sub/b")], signs, strict=True))
     assert dataset.paths[1] == str(tmp_path / images / "a.jpg")
 

@@ -73,7 +73,7 @@ def test_it_is_the_algorithm_of_each_image(seed, images, count, size, k, shift, 
 
 
 @pytest.mark.parametrize("images", [3, 40])
-def test_it_does_not_matter_whether_all_products_of_atoms_are_at_hand(images):
+def test_it_does_not_matter_whether_all_products_of_atoms_are_available(images):
     draw = np.random.default_rng(1)
     targets, atoms = [vectors(draw, images, 30, 0.4)], [vectors(draw, 60, 30, 0.4)]
     same(joint_omp(tensors(targets), tensors(atoms), [1.0], 4), oracle.joint_omp(targets, atoms, [1.0], 4))

@@ -113,7 +113,7 @@ def test_what_cannot_be_is_refused():
             create_model(Config(head="gcn", head_settings=chosen), 4)
     with pytest.raises(TrilabelError, match="hidden must be at least 1, not 0"):
         create_model(Config(head="gcn", head_settings={"hidden": 0}), 4)
-    with pytest.raises(TrilabelError, match=r"10001 classes are too many for its graph \(10000\)"):
+    with pytest.raises(TrilabelError, match=r"10001 classes are too many for its graph \(at most 10,000\)"):
         GcnHead(2, 10_001, GcnSettings(size=1, hidden=1))
 
 
