@@ -253,7 +253,7 @@ def test_settings_may_be_text(name):
         for value in get_args(hint) if get_origin(hint) is Literal else (True, False) if hint is bool else (1,):
             read = getattr(settings_of(kind, {setting: str(value)}, name), setting)
             assert read == value and (isinstance(read, str | int) or hint in (float, float | None))
-        with pytest.raises(TrilabelError, match=f"{setting!r} of method {name!r} is "):
+        with pytest.raises(TrilabelError, match=f"{setting!r} of method {name!r} must be "):
             settings_of(kind, {setting: "rubbish"}, name)
 
 

@@ -22,7 +22,7 @@ def test_maps_of_classes(tmp_path):
         ("", "row 1: a class map needs the columns from and to, and optionally set"),
         ("old,new\na,b\n", "row 1: a class map needs the columns from and to, and optionally set"),
         ("from,to\na\n", "row 2: 1 cells, but the header has 2"),
-        ("from,to\n,b\n", "row 2: the cell 'from' is empty"),
+        ("from,to\n,b\n", "row 2: the cell 'from' is empty; name the class to rename"),
         ("from,to\na,b\na,c\n", "row 3: class 'a' is renamed differently in an earlier row"),
     ],
 )

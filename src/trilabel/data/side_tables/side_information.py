@@ -14,7 +14,7 @@ from trilabel.labels.names import Names
 def rows_of(path: Path, headers: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of the header, which must be one of these ("a,b"), and of all rows, each of the same length.
 
-    The British spelling "neighbour" is accepted, too: tables written before version 0.2 have it.
+    The British spelling "neighbour" is accepted, too: tables that version 0.1 wrote have it.
     """
     wanted = " or ".join(headers)
     if not path.is_file():
