@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.test_loop import same, tensors_of, without_times
+from tests.support.runs import same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource

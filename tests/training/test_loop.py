@@ -13,6 +13,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from tests.support.stopped import run_script, stopped_script
 from trilabel import metrics
 from trilabel.config import Config
@@ -24,24 +25,11 @@ from trilabel.methods import METHODS, Batch, Method
 from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint
 from trilabel.training.api import train
-from trilabel.training.record import EpochRecord
 from trilabel.training.resume import restore
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import prepare
 from trilabel.training.splits import split_for_training
 from trilabel.training.stage_setup import enter
-
-
-def tensors_of(folder: Path, name: str = "last") -> dict[str, Tensor]:
-    return checkpoint.load(folder / f"{name}.safetensors")[0]
-
-
-def same(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
-    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
-
-
-def without_times(history: list[EpochRecord]) -> list[EpochRecord]:
-    return [replace(record, seconds=0.0, val_seconds=0.0) for record in history]
 
 
 def test_learns(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -241,29 +229,15 @@ def test_killed_between_epochs_and_resumed_is_identical(
     small_scenes: Dataset, quick: Config, tmp_path: Path, remembering: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every place where a step can be interrupted: the resumed run must end with the very same bits."""
-    from trilabel.data.images import ImageSource
-
     config = replace(quick, method=remembering, stages="linear-then-fine-tune", linear_epochs=1, epochs=2, ema=0.9)
     config = replace(config, save_minutes=0.0, lr_schedule="cosine")  # a checkpoint after every step
     monkeypatch.setattr(Remembering, "views", 1)
     monkeypatch.setattr(Remembering, "step", one_view_step)
     whole = train(small_scenes, config, tmp_path / "whole")
-    original = ImageSource.batches
     for stop_at in (3, 7, 12, 14, 16, 20, 22, 28):
-        folder, count = tmp_path / f"cut{stop_at}", 0
-
-        def batches(self: Any, positions: Any, skip_broken: bool = False, stop_at: int = stop_at) -> Iterator[Any]:
-            nonlocal count
-            for drawn in original(self, positions, skip_broken):
-                count += 1
-                if count == stop_at:
-                    raise RuntimeError("pulled the plug")
-                yield drawn
-
-        monkeypatch.setattr(ImageSource, "batches", batches)
-        with pytest.raises(RuntimeError, match="pulled"):
+        folder = tmp_path / f"cut{stop_at}"
+        with killed_at_batch(stop_at):
             train(small_scenes, config, folder)
-        monkeypatch.setattr(ImageSource, "batches", original)
         if not (folder / "last.safetensors").exists():
             continue  # before the first step there is nothing to resume
         resumed = train(small_scenes, config, folder, resume=True)

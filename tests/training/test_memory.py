@@ -1,6 +1,5 @@
 """What methods remember is told, exported, shared between processes, and survives being killed; warm-ups too."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 import trilabel as tl
-from tests.training.test_loop import same, tensors_of, without_times
+from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import csv_table
-from trilabel.data.images import ImageSource
 from trilabel.labels import Labels, simulate
 from trilabel.labels.bits import unpacked
 from trilabel.methods import METHODS, Batch, create_method
@@ -143,28 +141,16 @@ def test_other_methods_write_no_weak_labels(one_named: Dataset, quick: Config, t
 # ---- killed and resumed
 
 
-def pulled_plugs(
-    dataset: Dataset, config: Config, stops: dict[int, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def pulled_plugs(dataset: Dataset, config: Config, stops: dict[int, str], tmp_path: Path) -> Path:
     """Trains once whole and once for each stop, killed before that batch and resumed; gives the whole run's folder.
 
     `stops` says where each batch is: "stage epoch" of the record that comes next, so that a test that hits another
     place than it means to fails.
     """
-    whole, original = train(dataset, config, tmp_path / "whole"), ImageSource.batches
+    whole = train(dataset, config, tmp_path / "whole")
     for stop_at, where in stops.items():
-        folder, count = tmp_path / f"cut{stop_at}", 0
-
-        def batches(self: Any, positions: Any, skip_broken: bool = False, stop_at: int = stop_at) -> Iterator[Any]:
-            nonlocal count
-            for drawn in original(self, positions, skip_broken):
-                count += 1
-                if count == stop_at:
-                    raise RuntimeError("pulled the plug")
-                yield drawn
-
-        with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="pulled"):
-            patched.setattr(ImageSource, "batches", batches)
+        folder = tmp_path / f"cut{stop_at}"
+        with killed_at_batch(stop_at):
             train(dataset, config, folder)
         done = len(RunFolder(folder).read_history())
         assert f"{whole.history[done].stage} {whole.history[done].epoch}" == where, stop_at
@@ -187,12 +173,12 @@ saving = pytest.mark.parametrize("save_minutes", [EVERY_STEP, EVERY_EPOCH], ids=
 
 @saving
 def test_large_loss_resumes_where_it_was_killed(
-    one_named: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_minutes: float
+    one_named: Dataset, quick: Config, tmp_path: Path, save_minutes: float
 ) -> None:
     config = replace(quick, method="large-loss", settings=FOR_GOOD, epochs=3, save_minutes=save_minutes)
     # Six steps and two batches of validation an epoch.
     stops = {4: "fine-tune 1", 12: "fine-tune 2", 15: "fine-tune 2", 17: "fine-tune 3", 21: "fine-tune 3"}
-    folder = pulled_plugs(one_named, config, stops, tmp_path, monkeypatch)
+    folder = pulled_plugs(one_named, config, stops, tmp_path)
     assert tensors_of(folder)["method.weak"].any()
 
 
@@ -202,7 +188,6 @@ def test_role_resumes_where_it_was_killed(
     one_named: Dataset,
     quick: Config,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     estimator: str,
     save_minutes: float,
 ) -> None:
@@ -210,7 +195,7 @@ def test_role_resumes_where_it_was_killed(
     config = replace(config, linear_epochs=2, save_minutes=save_minutes)
     # Five batches of features, then epochs of six steps and two of validation; fine-tuning begins with batch 22.
     stops = {8: "linear 1", 16: "linear 2", 22: "fine-tune 1", 25: "fine-tune 1", 33: "fine-tune 2"}
-    folder = pulled_plugs(one_named, config, stops, tmp_path, monkeypatch)
+    folder = pulled_plugs(one_named, config, stops, tmp_path)
     last = tensors_of(folder)["method.table.last"]
     assert (
         (last > 6) & (last <= 12)
@@ -219,7 +204,7 @@ def test_role_resumes_where_it_was_killed(
 
 @saving
 def test_selective_resumes_where_it_was_killed(
-    some_known: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_minutes: float
+    some_known: Dataset, quick: Config, tmp_path: Path, save_minutes: float
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 2, "top_k": 1}, save_minutes=save_minutes)
     # Two epochs of eight batches, three in which the training images are scored, two epochs of eight.
@@ -232,19 +217,19 @@ def test_selective_resumes_where_it_was_killed(
         23: "fine-tune 1",
         31: "fine-tune 2",
     }
-    folder = pulled_plugs(some_known, config, stops, tmp_path, monkeypatch)
+    folder = pulled_plugs(some_known, config, stops, tmp_path)
     priors = tensors_of(folder)["method.priors"]
     assert (priors > 0).all() and len(priors.unique()) > 1
 
 
 def test_selective_with_a_linear_stage_resumes_where_it_was_killed(
-    some_known: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    some_known: Dataset, quick: Config, tmp_path: Path
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 1, "top_k": 1}, epochs=1, linear_epochs=1)
     config = replace(config, stages="linear-then-fine-tune", ema=0.9, save_minutes=EVERY_STEP)
     # Features (5), a warm-up on them (8), scoring (3), features (5), the linear epoch (8), fine-tuning (8).
     stops = {8: "warm-up 1", 15: "linear 1", 18: "linear 1", 24: "linear 1", 33: "fine-tune 1"}
-    pulled_plugs(some_known, config, stops, tmp_path, monkeypatch)
+    pulled_plugs(some_known, config, stops, tmp_path)
 
 
 # ---- the warm-up

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import relabel as oracle
+from tests.support.runs import same, tensors_of, without_times
 from tests.support.threads import as_processes
-from tests.training.test_loop import same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import csv_table
