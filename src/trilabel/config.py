@@ -10,11 +10,13 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
+from trilabel.settings import filled
 
 # The components of a run that have their own settings, and the field of a Config that contains these.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 # The fields that make a method what it is; the others say how it is trained.
 METHOD_FIELDS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
+LARGEST_IMAGE = 10_000  # pixels on a side, whoever asks for it
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
@@ -144,6 +146,8 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
+        if self.image_size is not None and self.image_size > LARGEST_IMAGE:
+            raise TrilabelError(f"image_size must be at most {LARGEST_IMAGE:,} pixels, not {self.image_size}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop must be a share of the area, above 0 and up to 1, not {self.crop}")
         if not 0 <= self.erase <= 1:
@@ -163,7 +167,7 @@ class Config:
             raise TrilabelError(
                 f"unknown settings {', '.join(sorted(unknown))}: written by another version of trilabel?"
             )
-        return cls(**values)
+        return filled(cls, values, "config")
 
 
 @cache

@@ -14,7 +14,8 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import Model, load
 from trilabel.labels import Labels
 from trilabel.training import checkpoint
-from trilabel.training.run_folder import RunDescription, RunFolder
+from trilabel.training.description import RunDescription
+from trilabel.training.run_folder import RunFolder
 
 
 def test_scores_are_those_of_the_network_one_image_at_a_time(model, pictures):

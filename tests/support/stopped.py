@@ -1,9 +1,11 @@
 """Processes that stop themselves by a signal at an exact moment, so that no test has to guess when that comes."""
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support import SECONDS_UNTIL_HUNG
@@ -54,3 +56,22 @@ def run_script(script: str, arguments: Sequence[str | Path]) -> subprocess.Compl
     """Runs a Python script to its end, whatever that is."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)
+
+
+@contextmanager
+def paused_script(
+    script: str, arguments: Sequence[str | Path], file: str, before: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """A Python script that pauses itself when it puts a file of this name in place; inside, it stands still.
+
+    Continue it with SIGCONT; whatever is left of it at the end is killed.
+    """
+    prelude = _PRELUDE.format(times=1, file=file, before=before, number=int(signal.SIGSTOP))
+    command = [sys.executable, "-c", prelude + script, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status), process.communicate()[1]
+            yield process
+        finally:
+            process.kill()

@@ -358,7 +358,7 @@ def test_a_run_is_not_lost_when_its_replacement_cannot_start(
         train(small_scenes, wrong, run.folder, overwrite=True)
     assert (run.folder / "best.safetensors").exists()
     train(small_scenes, replace(quick, epochs=1), run.folder, overwrite=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".run.train.lock", "run"]
 
 
 def test_killed_before_the_first_checkpoint(

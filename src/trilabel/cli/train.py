@@ -59,6 +59,7 @@ class Train:
 
     def __call__(self) -> None:
         from trilabel.training.run_folder import RunFolder
+        from trilabel.training.run_lock import lock_run
 
         if bool(self.data) == (self.resume is not None):
             raise UsageError("give either data to train on, or --resume and a run folder")
@@ -68,8 +69,10 @@ class Train:
             config, out = self.chosen_config(), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
             source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
-            RunFolder(out).check(resume=False, overwrite=self.overwrite)  # before data is read, which may take long
-        split, resume = read_training_data(source, config), self.resume is not None
+        resume = self.resume is not None
+        with lock_run(out):  # before data is read, which may take long
+            RunFolder(out).check(resume, self.overwrite)
+        split = read_training_data(source, config)
         run = tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
         _print_result(run, self.json)
 

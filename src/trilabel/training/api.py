@@ -3,8 +3,8 @@
 import logging
 import multiprocessing
 import os
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
 from trilabel.models.device import choose_device
 from trilabel.recipes import resolve
+from trilabel.training.description import RunDescription
 from trilabel.training.loop import fit
 from trilabel.training.resume import restore
-from trilabel.training.run_folder import Run, RunDescription, RunFolder
-from trilabel.training.setup import prepare
+from trilabel.training.run_folder import Run, RunFolder
+from trilabel.training.run_lock import lock_run
+from trilabel.training.setup import Job, prepare
 from trilabel.training.signals import stop_children
 from trilabel.training.splits import TrainingSplit, split_for_training
 
@@ -53,8 +55,9 @@ def train(
     config = _with_method(config, split.labels) if config.method == "auto" else config
     work = _ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
+    fabric = _fabric(config)
     try:
-        _fabric(config).launch(work)
+        fabric.launch(work)
     except ProcessRaisedException as error:  # of one of several processes, as the text of its traceback
         kind, _, message = str(error).strip().splitlines()[-1].partition(": ")
         if kind.endswith(TrilabelError.__name__):
@@ -63,7 +66,9 @@ def train(
     except KeyboardInterrupt:
         stop_children()  # Ctrl-C reaches them anyway, a signal to this process does not
         raise
-    return work.folder.run()
+    # One of several processes held the lock so far: nobody may have started another run here.
+    with lock_run(work.folder.path) if fabric.is_global_zero else nullcontext():
+        return work.folder.run()
 
 
 def prepare_torch() -> None:
@@ -117,21 +122,42 @@ class _ProcessWork:
             torch.distributed.destroy_process_group()
 
     def _train(self, fabric: Fabric) -> None:
-        if fabric.is_global_zero:  # alone: the others would see what it writes next
-            self.folder.check(self.resume, self.overwrite)
-        resumes = self.resume and self.folder.last.is_file()
+        with self._folder_held(fabric):
+            job = self._start(fabric)
+            try:
+                fit(job)
+            except BaseException:
+                with suppress(Exception):  # the first error is the one that counts
+                    job.state.wait_for_files()
+                raise
+            job.state.wait_for_files()
+
+    @contextmanager
+    def _folder_held(self, fabric: Fabric) -> Iterator[None]:
+        """Holds the lock of the run folder in the process that writes; if it is refused, all processes say why."""
+        with ExitStack() as held:
+            refusal = None
+            if fabric.is_global_zero:
+                try:
+                    held.enter_context(lock_run(self.folder.path))
+                    self.folder.check(self.resume, self.overwrite)
+                except TrilabelError as error:
+                    refusal = str(error)
+            refusal = fabric.broadcast(refusal)
+            if refusal is not None:
+                raise TrilabelError(refusal)
+            yield
+
+    def _start(self, fabric: Fabric) -> Job:
+        resumes = self.resume and self.folder.last.exists()
         job = prepare(fabric, self.split, self.config, self.folder, resumes)
         if self.resume:
             restore(job)
+            if fabric.is_global_zero:
+                self.folder.remove_leftovers()
         elif fabric.is_global_zero:
             classes, image_size = list(self.split.dataset.classes), job.model.backbone.image_size
             self.folder.make_empty()
             self.folder.describe(RunDescription(self.config, classes, image_size, self.source), job.labels)
         fabric.barrier()
-        try:
-            fit(job)
-        except BaseException:
-            with suppress(Exception):  # the first error is the one that counts
-                job.state.wait_for_files()
-            raise
-        job.state.wait_for_files()
+        return job

@@ -20,6 +20,7 @@ def write_exports(folder: RunFolder, labels: Labels, method: Method[Any], relabe
 
     Weak labels of relabelling take precedence over those of the method.
     """
+    folder.refuse_if_removed()
     weak = method.weak_labels() if relabelling is None else _weak_labels(folder, relabelling)
     if weak is not None:
         write_known(Labels.from_csr(weak, labels.classes, labels.ids), folder.weak_labels)

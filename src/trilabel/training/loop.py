@@ -140,10 +140,10 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
             now.best = record
             if processes.is_first:
                 state.save_weights(best_file, record)
-    now.history.append(record)
+    if processes.is_first:  # before the checkpoint that counts it
+        job.folder.append_record(record, now.records)
     state.end_epoch()
     save(job)
     if processes.is_first:
-        job.folder.write_history(now.history)
         log.info(record.describe(run.stage.epochs, job.config.select))
     stop_if_asked(job)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from trilabel.settings import filled
+
 _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
 
 
@@ -91,7 +93,7 @@ class EpochRecord:
         """The record that `to_json` wrote."""
         nested: dict[str, Any] = {}
         if "unknown" in values:
-            nested["unknown"] = UnknownTargets(**values["unknown"])
+            nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")
         if "relabelled" in values:
-            nested["relabelled"] = Relabelled(**values["relabelled"])
-        return cls(**{**values, **nested})
+            nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
+        return filled(cls, {**values, **nested}, "the record of an epoch")

@@ -14,6 +14,8 @@ from trilabel.training.setup import Job
 
 def save(job: Job) -> None:
     """Writes the checkpoint to resume from."""
+    if job.processes.is_first:
+        job.folder.refuse_if_removed()
     job.state.save(job.folder.last, job.processes.all_reduce, write=job.processes.is_first)
     job.processes.barrier()
     job.saved_at = time.monotonic()

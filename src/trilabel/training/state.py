@@ -1,16 +1,18 @@
 """Everything that changes while a run trains, and how it is saved and loaded."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, one_line
 from trilabel.methods import AllReduce, Method
 from trilabel.models import Classifier
+from trilabel.settings import filled
 from trilabel.training import checkpoint
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.optim import ModelEma
@@ -31,20 +33,20 @@ class Progress:
     seconds: float = 0.0  # spent on it so far
     relabelled: Relabelled | None = None  # before its first step
     best: EpochRecord | None = None  # of this stage
-    history: list[EpochRecord] = field(default_factory=list)
+    records: int = 0  # lines of metrics.jsonl: epochs that are over, of all stages
 
     def next_epoch(self) -> None:
         """Moves on to the next epoch."""
         self.epoch, self.step, self.images_left_out, self.seconds, self.relabelled = self.epoch + 1, 0, 0, 0.0, None
+        self.records += 1
 
     def next_stage(self) -> "Progress":
         """Where the next stage begins."""
-        return Progress(self.stage + 1, history=self.history)
+        return Progress(self.stage + 1, records=self.records)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary that `from_json` reads back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        values["history"] = [record.to_json() for record in self.history]
         values["best"] = self.best and self.best.to_json()
         values["relabelled"] = self.relabelled and vars(self.relabelled)
         return values
@@ -52,12 +54,12 @@ class Progress:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Progress":
         """The progress that `to_json` wrote."""
-        typed = {
-            "history": [EpochRecord.from_json(record) for record in values["history"]],
-            "best": values["best"] and EpochRecord.from_json(values["best"]),
-            "relabelled": values["relabelled"] and Relabelled(**values["relabelled"]),
-        }
-        return cls(**{**values, **typed})
+        nested: dict[str, Any] = {}
+        if values.get("best") is not None:
+            nested["best"] = EpochRecord.from_json(values["best"])
+        if values.get("relabelled") is not None:
+            nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
+        return filled(cls, {**values, **nested}, "the position of the run")
 
 
 class State:
@@ -81,14 +83,16 @@ class State:
         self.ema: ModelEma | None = None
         self._writer = checkpoint.Writer() if device.type == "cuda" else None  # elsewhere a copy takes as long
         self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to load it into
+        self._unclaimed_from = Path()
 
     def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> None:
         """Attaches the optimizer and EMA of a stage and loads their saved tensors into them."""
         self.optimizer, self.ema = optimizer, ema
         if self._unclaimed:
-            checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
-            if ema is not None:
-                ema.load(checkpoint.part("ema", self._unclaimed))
+            with _damage_named(self._unclaimed_from):
+                checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
+                if ema is not None:
+                    ema.load(checkpoint.part("ema", self._unclaimed))
             self._unclaimed = {}
 
     def start_epoch(self) -> None:
@@ -132,23 +136,27 @@ class State:
         Totals and counts are of all processes together, so only the `first` one loads them.
         """
         tensors, progress = self._read_weights(file)
-        self.progress = Progress.from_json(progress)
-        self.totals.load(checkpoint.part("totals", tensors), first)
-        followed = checkpoint.part("diagnosis", tensors)
-        if followed["first"].shape != self.diagnosis.first.shape:
-            raise TrilabelError(
-                f"{file}: the run was started with the truth of hidden labels and resumes without it, or the other way "
-                "round; give the data set as it was"
-            )
-        self.diagnosis.load_state_dict(followed)
+        with _damage_named(file):
+            self.progress = Progress.from_json(progress)
+            self.totals.load(checkpoint.part("totals", tensors), first)
+            followed = checkpoint.part("diagnosis", tensors)
+            if followed["first"].shape != self.diagnosis.first.shape:
+                raise TrilabelError(
+                    "the run was started with the truth of hidden labels and resumes without it, or the other way "
+                    "round; give the data set as it was"
+                )
+            self.diagnosis.load_state_dict(followed)
         if not first:
             for count in self.diagnosis.counts().values():
                 count.zero_()
-        self._unclaimed = tensors
+        self._unclaimed = {name: value for name, value in tensors.items() if name.startswith(("optimizer.", "ema."))}
+        self._unclaimed_from = file
 
     def load_model(self, file: Path) -> None:
         """Loads only the model, as it was when `file` was written."""
-        self.model.load_state_dict(checkpoint.part("model", checkpoint.load(file, "model.")[0]))
+        tensors, _ = checkpoint.load(file, "model.")
+        with _damage_named(file):
+            self.model.load_state_dict(checkpoint.part("model", tensors))
 
     def load_weights(self, file: Path) -> None:
         """Loads model, method and weak labels, as they were when `file` was written."""
@@ -156,8 +164,9 @@ class State:
 
     def _read_weights(self, file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, state = checkpoint.load(file)
-        for name, part in self._parts().items():
-            part.load_state_dict(checkpoint.part(name, tensors))
+        with _damage_named(file):
+            for name, part in self._parts().items():
+                part.load_state_dict(checkpoint.part(name, tensors))
         return tensors, state
 
     def _weights(self) -> dict[str, Tensor]:
@@ -169,3 +178,17 @@ class State:
     def _parts(self) -> dict[str, nn.Module]:
         parts: dict[str, nn.Module] = {"model": self.model, "method": self.method}
         return parts if self.relabelling is None else {**parts, "relabelling": self.relabelling}
+
+
+@contextmanager
+def _damage_named(file: Path) -> Iterator[None]:
+    """Turns what goes wrong when the parts of a checkpoint are loaded into one line that names its file."""
+    try:
+        yield
+    except TrilabelError as error:
+        raise TrilabelError(f"{file}: {error}") from error
+    except (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise TrilabelError(
+            f"{file}: not of this run, or of another version of trilabel ({one_line(error)}); restore it or start a "
+            "new run"
+        ) from error
