@@ -120,8 +120,10 @@ def test_a_run_without_its_lines_or_its_checkpoint_does_not_resume(
         folder.metrics.unlink() if left is None else folder.metrics.write_bytes(left)
         with pytest.raises(TrilabelError, match=r"\.jsonl: [01] epochs, but the checkpoint is from after epoch 2"):
             train(small_scenes, quick, folder.path, resume=True)
-    folder.metrics.write_bytes(whole)
     folder.last.unlink()
+    folder.metrics.write_bytes(2 * whole)  # four epochs, more than can have been without a checkpoint
     with pytest.raises(TrilabelError, match=r"last\.safetensors: missing, though epochs are done; restore it"):
         train(small_scenes, quick, folder.path, resume=True)
-    assert folder.metrics.read_bytes() == whole
+    assert folder.metrics.read_bytes() == 2 * whole
+    folder.metrics.write_bytes(whole.splitlines(keepends=True)[0])  # killed before the first checkpoint was written
+    assert len(train(small_scenes, quick, folder.path, resume=True).history) == 2

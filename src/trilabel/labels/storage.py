@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, system_error
 from trilabel.files import replacing
 from trilabel.labels.names import Names
 from trilabel.labels.sources import Parts, from_csr
@@ -32,7 +32,11 @@ def save(labels: Parts, path: str | Path) -> None:
 def load(path: str | Path) -> Parts:
     """Reads a file that `save` wrote; nothing is unpickled."""
     if not Path(path).is_file():
-        raise TrilabelError(f"{path}: no such labels file")
+        raise TrilabelError(f"{path}: no such labels file; restore it")
+    try:
+        Path(path).open("rb").close()
+    except OSError as error:  # a file that may not be read is not damaged
+        raise system_error(error, path) from error
     try:
         with np.load(path, allow_pickle=False) as file:
             version, *shape = file["format"].tolist()

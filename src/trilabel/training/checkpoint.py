@@ -179,6 +179,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     optimizer.load_state_dict({"state": memory, "param_groups": optimizer.state_dict()["param_groups"]})
     for parameter, values in optimizer.state.items():
         for key, value in values.items():
+            if isinstance(value, Tensor) and value.numel() > 1 and value.shape != parameter.shape:
+                raise ValueError(f"{key} of the optimizer has shape {tuple(value.shape)}, not {tuple(parameter.shape)}")
             if isinstance(value, Tensor) and value.shape == parameter.shape:
                 # Files have no memory layout, but fused optimizers need that of the parameter (channels-last).
                 values[key] = torch.empty_like(parameter).copy_(value)

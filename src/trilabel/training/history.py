@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from trilabel.errors import TrilabelError, one_line, system_error
 from trilabel.files import check_regular
@@ -32,7 +31,7 @@ def read(file: Path) -> list[EpochRecord]:
     records = []
     for number, line in enumerate(_whole_lines(file), 1):
         try:
-            records.append(EpochRecord.from_json(_parse(line)))
+            records.append(EpochRecord.from_json(json.loads(line.decode())))
         except (ValueError, RecursionError) as error:
             raise TrilabelError(
                 f"{file}: line {number} is damaged, or written by another version of trilabel ({one_line(error)}); "
@@ -60,13 +59,6 @@ def cut(file: Path, number: int) -> None:
         with file.open("rb+") as lines:
             lines.truncate(end)
             os.fsync(lines.fileno())
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    values = json.loads(line.decode())
-    if not isinstance(values, dict):
-        raise TrilabelError("not a dictionary")
-    return values
 
 
 def _whole_lines(file: Path) -> Iterator[bytes]:

@@ -139,6 +139,7 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
         if now.best is None or not record.val or record.metric(job.config.select) > now.best.metric(job.config.select):
             now.best = record
             if processes.is_first:
+                job.folder.refuse_if_removed()
                 state.save_weights(best_file, record)
     if processes.is_first:  # before the checkpoint that counts it
         job.folder.append_record(record, now.records)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from trilabel.errors import TrilabelError
 from trilabel.settings import filled
 
 _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
@@ -90,7 +91,9 @@ class EpochRecord:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "EpochRecord":
-        """The record that `to_json` wrote."""
+        """The record that `to_json` wrote; anything else is refused."""
+        if not isinstance(values, Mapping):
+            raise TrilabelError("the record of an epoch is not a dictionary")
         nested: dict[str, Any] = {}
         if "unknown" in values:
             nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")

@@ -8,6 +8,7 @@ from trilabel.training import history
 from trilabel.training.setup import Job
 
 MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+_MOST_LINES_WITHOUT_CHECKPOINT = 3  # of metrics.jsonl: what writes checkpoints on a GPU is at most two behind
 
 
 def restore(job: Job) -> None:
@@ -25,7 +26,7 @@ def restore(job: Job) -> None:
         job.state.load(job.folder.last, first=job.processes.is_first)
         _refuse_impossible_position(job)
         _refuse_missing_files(job)
-    elif len(job.folder.read_history()) > 1:  # a run writes its first checkpoint before its second line
+    elif len(job.folder.read_history()) > _MOST_LINES_WITHOUT_CHECKPOINT:
         raise TrilabelError(f"{job.folder.last}: missing, though epochs are done; restore it or start a new run")
     history.check(job.folder.metrics, job.state.progress.records)
     if job.processes.is_first:

@@ -19,7 +19,8 @@ def lock_run(folder: Path) -> Iterator[None]:
             locked, file = held.enter_context(try_lock(folder, "train")), lock_file(folder, "train")
             opened = held.enter_context(file.open("rb"))  # so that its number is not given to another file
         except OSError as error:
-            raise system_error(error, folder) from error
+            error.filename = str(folder)  # nobody knows of the lock file
+            raise system_error(error) from error
         if not locked:
             who = owner(folder, "train")
             raise TrilabelError(

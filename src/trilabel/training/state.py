@@ -53,7 +53,9 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Progress":
-        """The progress that `to_json` wrote."""
+        """The progress that `to_json` wrote; anything else is refused."""
+        if missing := [f.name for f in fields(cls) if f.name not in values]:
+            raise TrilabelError(f"the position of the run has no {missing[0]}")
         nested: dict[str, Any] = {}
         if values.get("best") is not None:
             nested["best"] = EpochRecord.from_json(values["best"])
