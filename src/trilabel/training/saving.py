@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.log import log
-from trilabel.training.finite import check_loss
+from trilabel.training.finite import check_loss, check_weights
 from trilabel.training.setup import Job
 
 
@@ -31,6 +31,7 @@ def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
     late = time.monotonic() - job.saved_at > 60 * job.config.save_minutes
     if job.processes.any(late or bool(job.signals)):
         check_loss(job, order, wait=True)  # a checkpoint after a loss that was not finite would be useless
+        check_weights(job, job.model)
         sync_memory(job)
         save(job)
         stop_if_asked(job)
