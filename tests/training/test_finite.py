@@ -21,9 +21,9 @@ from trilabel.training.optim import ModelEma
 def test_weights_that_are_not_finite_are_never_saved(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
     """One batch an epoch: its loss is finite, the weights after it are not."""
     wild = replace(quick, optimizer="sgd", lr=1e38, batch_size=96, val="none", epochs=1)
-    with pytest.raises(TrilabelError, match="the weights .* not finite after step 1 of epoch 1"):
+    with pytest.raises(TrilabelError, match=r"the weights .* not finite after step 1 of epoch 1"):
         train(small_scenes, wild, tmp_path / "run")
-    with pytest.raises(TrilabelError, match="the weights .* not finite after step 1 of epoch 1"):
+    with pytest.raises(TrilabelError, match=r"the weights .* not finite after step 1 of epoch 1"):
         train(small_scenes, replace(wild, save_minutes=0.0), tmp_path / "saved at once")
     assert not list(tmp_path.rglob("*.safetensors"))
 
@@ -67,9 +67,7 @@ def test_statistics_and_averages_are_checked_with_the_weights(
     small_scenes: Dataset, quick: Config, tmp_path: Path, spoiled_after: Any, how: Any, ema: float, broken: Any
 ) -> None:
     spoiled_after(2, how)
-    with pytest.raises(
-        TrilabelError, match=r"not finite after step 6 of epoch 2: lower --lr .*; .*last.safetensors is"
-    ):
+    with pytest.raises(TrilabelError, match=r"not finite after step 6 of epoch 2: lower --lr .*last.safetensors is"):
         train(small_scenes, replace(quick, epochs=3, ema=ema, broken=broken), tmp_path / "run")
     for name in ("last", "best"):
         assert all(value.isfinite().all() for value in tensors_of(tmp_path / "run", name).values())

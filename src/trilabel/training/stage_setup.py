@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trilabel.data.images import ImageSource, free_memory, in_order
+from trilabel.data.images import ImageSource, in_order
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
 from trilabel.methods import Batch, Method
@@ -91,18 +92,18 @@ def compute_features(job: Job, images: ImageSource) -> ImageSource:
             with job.fabric.autocast():
                 features = job.model.reduce_features(job.views.plain(batch.images)).float()
             if store is None:
-                store = _room_for(len(images), features, job.config.head)
+                store = _room_for(len(images), features, job.config.head, job.processes.on_this_machine)
             store[torch.from_numpy(batch.positions).to(store.device)] = features
             advance(len(batch.positions))
     return ImageSource(torch.zeros(0, 1) if store is None else store, images.size, images.device, 0)
 
 
-def _room_for(count: int, features: Tensor, head: str) -> Tensor:
-    """An empty tensor for the features of this many images."""
+def _room_for(count: int, features: Tensor, head: str, processes: int) -> Tensor:
+    """An empty tensor for the features of this many images; each of the processes on this machine keeps its own."""
     needed = count * features[0].numel() * features.element_size()
-    if needed > free_memory(features.device):
+    if needed > (free := free_memory(features.device, processes)):
         raise TrilabelError(
-            f"the linear stage keeps what head {head!r} needs of each image, {needed / 1e9:.0f} GB, more than is free; "
-            "use --head gap, smaller images, or fine-tune"
+            f"the linear stage keeps what head {head!r} needs of each image, {needed / 1e9:.1f} GB, and "
+            f"{free / 1e9:.1f} GB are free for each process; use --head gap, smaller images, or fine-tune"
         )
     return features.new_empty((count, *features.shape[1:]))
