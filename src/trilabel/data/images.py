@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 
 from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
+from trilabel.data.workers import ignore_signals, signals_held
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
 
@@ -66,8 +67,11 @@ class ImageSource:
             num_workers=min(self.workers, len(positions)),
             collate_fn=_collate,
             pin_memory=self.device.type == "cuda",
+            worker_init_fn=ignore_signals,
         )
-        for images, good, failed in loader:
+        with signals_held():  # until the workers ignore them
+            batches = iter(loader)
+        for images, good, failed in batches:
             if not skip_broken:
                 _raise_first(failed)
             yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)

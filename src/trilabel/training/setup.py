@@ -21,6 +21,7 @@ from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import METHODS, Method
 from trilabel.models import Classifier, create_model
+from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory
 from trilabel.training.diagnosis import Diagnosis
@@ -58,6 +59,7 @@ class Job:
     relabelling: Relabelling | None
     members: list[Member]
     state: State
+    agreement: Agreement
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
@@ -140,6 +142,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         relabelling=relabelling,
         members=members,
         state=State(model, method, relabelling, diagnosis, device),
+        agreement=Agreement(processes),
     )
 
 
