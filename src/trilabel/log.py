@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Protocol, TextIO, TypeVar
+from typing import Protocol, TextIO, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class _StandardError(logging.Handler):
             print(prefix + record.getMessage(), file=sys.stderr, flush=True)
 
 
-class Terminal(io.TextIOBase):
+class _Terminal(io.TextIOBase):
     """Standard error for a progress bar, which goes on when the terminal was closed."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -66,6 +66,11 @@ class Terminal(io.TextIOBase):
     def fileno(self) -> int:
         """Of the stream itself."""
         return self._stream.fileno()
+
+
+def terminal() -> TextIO:
+    """Standard error, for bars and tables that change on a terminal."""
+    return cast(TextIO, _Terminal(sys.stderr))
 
 
 _standard_error = _StandardError()
@@ -148,7 +153,7 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[words]}"),
     )
-    with Progress(*columns, console=Console(file=Terminal(sys.stderr)), transient=True) as bar:
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
         task = bar.add_task(what, total=total, words="")
 
         def advance(count: int = 1, words: str = "") -> None:

@@ -1,5 +1,7 @@
 """What several processes must agree on at every step: whether to save or to stop now."""
 
+from typing import cast
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -15,7 +17,9 @@ class Agreement:
     """
 
     def __init__(self, processes: Processes) -> None:
-        self._group = dist.new_group(backend="gloo") if processes.count > 1 else None
+        self._group: dist.ProcessGroup | None = None
+        if processes.count > 1:
+            self._group = cast(dist.ProcessGroup, dist.new_group(backend="gloo"))
         self._under_way: tuple[Tensor, dist.Work] | None = None
 
     def any(self, here: bool, wait: bool = False) -> bool:
