@@ -29,7 +29,7 @@ class Agreement:
         flag = torch.tensor(int(here))
         work = dist.all_reduce(flag, dist.ReduceOp.MAX, self._group, async_op=True)
         asked = self.finish()
-        self._under_way = flag, work  # type: ignore[assignment]  # a work, since it is async
+        self._under_way = flag, work
         return (self.finish() or asked) if wait else asked
 
     def finish(self) -> bool:
