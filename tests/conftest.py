@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -40,3 +42,12 @@ def small_scenes() -> Dataset:
 def quick() -> Config:
     """Seconds of training on `small_scenes`."""
     return Config(method="known-only", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0)
+
+
+@pytest.fixture(scope="session")
+def run_in_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
+    """Gives work to two gloo processes (see `two_processes`)."""
+    from tests.support import two_processes
+
+    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
+        yield run

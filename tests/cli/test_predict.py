@@ -1,12 +1,15 @@
 """`trilabel predict`: tables, records, lines, and broken images."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from tests.support.command_line import Capture, call, complaint, result
+from trilabel.training import checkpoint
 
 
 def test_a_table_of_all_images(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -50,3 +53,29 @@ def test_broken_images_stop_or_are_left_out(project: Path, run: Path, tmp_path: 
     assert "broken image" in line
     records = result(capsys, "predict", run, tmp_path, "--broken", "skip")
     assert [Path(record["image"]).name for record in records] == [file.name for file in files if file != files[1]]
+
+
+def test_a_model_that_gives_nan_writes_nothing(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Whatever becomes of images that cannot be read: these are others."""
+    diverged, photos = tmp_path / "diverged", tmp_path / "photos"
+    shutil.copytree(run, diverged)
+    tensors, state = checkpoint.load(diverged / "best.safetensors")
+    weights = next(name for name in tensors if "head" in name and name.endswith("weight"))
+    checkpoint.save(diverged / "best.safetensors", {**tensors, weights: tensors[weights] * torch.nan}, state)
+    photos.mkdir()
+    for file in sorted((project / "photos").iterdir())[:3]:
+        shutil.copy(file, photos)
+    before = sorted(tmp_path.rglob("*"))
+    for broken in ("stop", "skip"):
+        for arguments, count in (
+            (["predict", diverged, photos, "--out", tmp_path / "out.csv"], 3),
+            (["predict", diverged, photos, "--out", tmp_path / "out.json"], 3),
+            (["evaluate", diverged, project / "labels.csv", "--images", project / "photos"], 48),
+        ):
+            says = complaint(capsys, *arguments, "--broken", broken)
+            assert f"{diverged}: gives NaN for {count} of {count} images, the first" in says and "--lr" in says
+        says = complaint(capsys, "maps", diverged, photos, "--out", tmp_path / "maps", "--broken", broken)
+        assert f"{diverged}: gives class maps or scores that are not finite for image" in says
+        assert sorted(tmp_path.rglob("*")) == before
+        (photos / "broken.png").write_bytes(b"no image")  # of which nothing is said
+        before = sorted(tmp_path.rglob("*"))

@@ -2,13 +2,15 @@
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.command_line import QUICK, Capture, call, complaint, result
-from tests.support.stopped import stopped_command
+from tests.support.stopped import run_script, stopped_command
+from trilabel.training import checkpoint
 
 
 def config_of(run: Path) -> dict[str, object]:
@@ -75,6 +77,31 @@ def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Pa
     (out / "config.json").write_text(json.dumps(config))
     assert call("train", "--resume", out) == 0
     assert len((out / "metrics.jsonl").read_text().splitlines()) == done + 2
+
+
+# Runs a command in a terminal of its own, which it closes when training has started; prints the exit code.
+_IN_TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if not child:
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.executable, [sys.executable, "-m", "trilabel", *sys.argv[1:]])
+seen = b""
+while b"fine-tune" not in seen:
+    seen += os.read(terminal, 4096)
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
+def test_a_closed_terminal_saves_and_stops(project: Path, tmp_path: Path) -> None:
+    """Writing to it fails from then on, the bar of the progress too."""
+    out = tmp_path / "closed"
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    done = run_script(_IN_TERMINAL, [*arguments, "--epochs", "5000"])
+    assert done.stdout == f"{128 + signal.SIGHUP}\n", done.stderr
+    assert checkpoint.load_state(out / "last.safetensors")["epoch"] < 5000
 
 
 def test_a_run_can_be_resumed_and_scored_from_anywhere(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -43,3 +44,13 @@ def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
     accumulator.add(mine, scores)
     accumulator.gather(all_gather, scores_at_once=6)  # in several pieces
     return accumulator.scores().tolist()
+
+
+def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
+    """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
+    from trilabel.training.agreement import Agreement  # imports much
+
+    agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
+    answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
+    agreement.finish()
+    return answers

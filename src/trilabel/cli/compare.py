@@ -13,6 +13,7 @@ from trilabel.cli.data_options import DataOptions, Reading, read_data, with_abso
 from trilabel.cli.render import print_json
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
+from trilabel.log import log
 
 if TYPE_CHECKING:
     from trilabel.compare import Comparison, Spec
@@ -89,8 +90,13 @@ class Compare:
             keep=self.keep,
             source=source,
         )
-        with watch(comparison) as finished_one:
-            run_and_report(comparison, finished_one)
+        try:
+            with watch(comparison) as finished_one:
+                run_and_report(comparison, finished_one)
+        except (KeyboardInterrupt, SystemExit):
+            done, planned = len(comparison.cells), len(comparison.spec.cell_keys())
+            log.info(f"stopped with {done} of {planned} cells finished; the same command resumes")
+            raise
         if not comparison.cells:
             raise TrilabelError("no run finished (see the errors above)")
         if self.json:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from trilabel.log import log
+from trilabel.log import log, terminal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,7 +24,7 @@ def watch(comparison: "Comparison") -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     table = _LiveTable(comparison)
-    with Live(get_renderable=table.render, console=Console(stderr=True), refresh_per_second=2, transient=True):
+    with Live(get_renderable=table.render, console=Console(file=terminal()), refresh_per_second=2, transient=True):
         yield lambda: None
 
 

@@ -43,6 +43,7 @@ class Method(nn.Module, Generic[S]):
     description: ClassVar[str]  # one line for `trilabel methods`
     suits: ClassVar[str]  # the label situations it is for
     cost: ClassVar[str] = "as plain BCE"
+    less_memory: ClassVar[str] = "use fewer images or classes"  # what to do where `memory_needed` is too much
     views: int = 1  # 2: also a strongly augmented view
     heads: ClassVar[tuple[str, ...]] = ()  # the heads that it works with; empty: all
     settings: S
@@ -61,6 +62,16 @@ class Method(nn.Module, Generic[S]):
     @classmethod
     def check(cls, settings: S, labels: Labels) -> None:
         """Raises a TrilabelError with a suggestion if the method cannot work with such labels."""
+
+    @classmethod
+    def needs_maps(cls, settings: S) -> bool:
+        """Whether its steps ask the model for class maps."""
+        return False
+
+    @classmethod
+    def memory_needed(cls, settings: S, labels: Labels, features: int = 0) -> int:
+        """Bytes of what it remembers of images. It does not know where that is kept and what is free there."""
+        return 0
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The method's own parameters in groups, each with its learning rate as a multiple of the model's."""

@@ -14,6 +14,8 @@ class Processes:
         self.fabric = fabric
         self.rank: int = fabric.global_rank
         self.count: int = fabric.world_size
+        # Those that share this machine's memory; a strategy for one process does not count itself.
+        self.on_this_machine: int = getattr(fabric.strategy, "num_processes", 1)
 
     @property
     def is_first(self) -> bool:

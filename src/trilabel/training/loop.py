@@ -26,7 +26,7 @@ from trilabel.training.stage_setup import StageRun, enter
 from trilabel.training.stages import Stage
 from trilabel.training.validation import out_of_patience, scoring_weights, validate
 
-_STEPS_BETWEEN_CHECKS = 50  # of the loss and the clock, on a GPU; each costs a few launches
+_STEPS_BETWEEN_CHECKS = 50  # of the loss, on a GPU; each costs a few launches
 
 
 def fit(job: Job) -> None:
@@ -95,8 +95,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
             now.seconds = time.monotonic() - began
             if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_CHECKS == 0:
                 words = check_loss(job, order, wait=False)
-                if update:
-                    save_or_stop_if_due(job, order)
+            save_or_stop_if_due(job, order)
             advance(1, words)
     if state.totals.is_empty:
         raise TrilabelError("none of the training images could be read")

@@ -25,13 +25,18 @@ def stop_children(patience: float = 60.0) -> None:
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """A list that Ctrl-C and SIGTERM are added to instead of ending the process at once; a second one ends it."""
+    """A list that Ctrl-C, SIGTERM and SIGHUP are added to instead of ending the process at once; a second one ends it.
+
+    SIGHUP comes when the terminal is closed or the connection to it is lost; under nohup it stays ignored.
+    """
     received: list[int] = []
     first = 0.0
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread may set handlers
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # Windows has none
+        before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
 
     def receive(number: int, frame: object) -> None:
         nonlocal first

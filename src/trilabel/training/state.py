@@ -87,15 +87,20 @@ class State:
         self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to load it into
         self._unclaimed_from = Path()
 
-    def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> None:
-        """Attaches the optimizer and EMA of a stage and loads their saved tensors into them."""
+    def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> dict[str, Tensor]:
+        """Attaches the optimizer and EMA of a stage and loads their saved tensors into them.
+
+        Returns the gradients that were saved in the middle of an accumulation.
+        """
         self.optimizer, self.ema = optimizer, ema
+        gradients = checkpoint.part("gradients", self._unclaimed)
         if self._unclaimed:
             with _damage_named(self._unclaimed_from):
                 checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
                 if ema is not None:
                     ema.load(checkpoint.part("ema", self._unclaimed))
             self._unclaimed = {}
+        return gradients
 
     def start_epoch(self) -> None:
         """Resets all counts; not called in the middle of an epoch."""
@@ -107,13 +112,19 @@ class State:
         self.progress.next_epoch()
         self.totals.start_epoch()
 
-    def save(self, file: Path, all_reduce: AllReduce, write: bool = True) -> None:
-        """Writes everything needed to resume here, with the totals of all processes; only one should `write`."""
+    def save(
+        self, file: Path, all_reduce: AllReduce, write: bool = True, gradients: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Writes everything needed to resume here, with the totals of all processes; only one should `write`.
+
+        gradients: those that wait for the rest of an accumulation.
+        """
         totals = self.totals.all_reduced(all_reduce)
         counts = {name: all_reduce(value, "sum") for name, value in self.diagnosis.counts().items()}
         if not write:
             return
         tensors = checkpoint.prefixed("optimizer", checkpoint.optimizer_tensors(self.optimizer))
+        tensors |= checkpoint.prefixed("gradients", gradients or {})
         tensors |= checkpoint.prefixed("totals", totals)
         tensors |= checkpoint.prefixed("diagnosis", {**self.diagnosis.state_dict(), **counts})
         if self.ema is not None:
