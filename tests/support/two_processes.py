@@ -1,19 +1,24 @@
 """A pool of two gloo processes and the work that tests give them; imports little, as both processes import it too."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 import torch
 import torch.distributed as dist
 
 from tests.support import SECONDS_UNTIL_HUNG
 from trilabel import metrics
 
+Run = Callable[[Callable[[Any], Any], Any], list[Any]]
+
 
 @contextmanager
-def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
+def start(folder: Path) -> Iterator[Run]:
     """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
     context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
@@ -26,7 +31,9 @@ def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[A
 
 def _join(store: str, ranks: Any) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=ranks.get(), world_size=2)
+    rank = ranks.get()
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
 
 
 def all_gather(tensor: torch.Tensor) -> torch.Tensor:
@@ -43,3 +50,40 @@ def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
     accumulator.add(mine, scores)
     accumulator.gather(all_gather, scores_at_once=6)  # in several pieces
     return accumulator.scores().tolist()
+
+
+class Training(NamedTuple):
+    """A run in two processes that are there already, perhaps stopped by a signal."""
+
+    dataset: Any
+    config: Any
+    folder: Path
+    resume: bool = False
+    stop_at: int = 0  # the second process gets SIGINT in this step (from 1) of those that it makes; 0: never
+
+
+def train(training: Training) -> str:
+    """What `trilabel.train` does in each of its processes; returns "done" or "stopped"."""
+    from trilabel.training.api import ProcessWork
+    from trilabel.training.batches import BatchMaker
+    from trilabel.training.launch import create_fabric
+    from trilabel.training.run_folder import RunFolder
+    from trilabel.training.splits import split_for_training
+
+    dataset, config, folder, resume, stop_at = training
+    split, make, made = split_for_training(dataset, config), BatchMaker.__call__, 0
+
+    def make_batch(maker: BatchMaker, *arguments: Any, **options: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made == stop_at and dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return make(maker, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(BatchMaker, "__call__", make_batch)
+        try:
+            create_fabric(config).launch(ProcessWork(split, config, RunFolder(folder), resume, False, {}))
+        except KeyboardInterrupt:
+            return "stopped"
+    return "done"

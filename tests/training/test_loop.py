@@ -84,7 +84,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     from torch.nn import functional as F
 
     from trilabel.data.augment import Views
-    from trilabel.training.batches import epoch_batches
+    from trilabel.training.batches import epoch_order
 
     config = replace(quick, stages="linear", epochs=2, optimizer="sgd", momentum=0.0, lr=0.5, val="none")
     run = train(small_scenes, config, tmp_path / "run")
@@ -99,7 +99,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     weight = model.head.linear.weight.detach().clone().requires_grad_()
     bias = model.head.linear.bias.detach().clone().requires_grad_()
     for epoch in (1, 2):
-        for batch in epoch_batches(len(rows), config.batch_size, [config.seed, 0, epoch]):
+        for batch in epoch_order(len(rows), config.batch_size, [config.seed, 0, epoch]).batches:
             logits = features[batch] @ weight.T + bias
             loss = F.binary_cross_entropy_with_logits(logits, (labels[batch] > 0).float())
             gradients = torch.autograd.grad(loss, (weight, bias))

@@ -21,7 +21,7 @@ from trilabel.methods import METHODS, Batch, create_method
 from trilabel.methods.selective import Selective
 from trilabel.models import create_model
 from trilabel.training.api import train
-from trilabel.training.batches import epoch_batches
+from trilabel.training.batches import epoch_order
 from trilabel.training.record import UnknownTargets
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.stage_setup import ModelAndMethod
@@ -343,7 +343,7 @@ def test_what_is_saved_covers_the_images_of_both_processes(
     run = train(one_named, config, tmp_path / "run")
     known, truth = training_labels(one_named)
     saved, count = tensors_of(run.folder), len(known)
-    shares = [np.concatenate(epoch_batches(count, 8, [config.seed, 0, 2], rank, 2)) for rank in (0, 1)]
+    shares = [np.concatenate(epoch_order(count, 8, [config.seed, 0, 2], rank, 2).batches) for rank in (0, 1)]
     assert sorted(np.concatenate(shares)) == list(range(count))
     for record in run.history:
         assert record.mean_loss.keys() == {"known_positives", "true_negatives", "hidden_positives"}
@@ -351,7 +351,7 @@ def test_what_is_saved_covers_the_images_of_both_processes(
     if name == "large-loss":
         weak = unpacked(saved["method.weak"], known.shape[1]).numpy()
         for rank in (0, 1):
-            for rows in epoch_batches(count, 8, [config.seed, 0, 2], rank, 2):
+            for rows in epoch_order(count, 8, [config.seed, 0, 2], rank, 2).batches:
                 assert weak[rows].sum() >= 3  # 2 % of 8 × 14 labels, rounded up
         counts = run.history[0].unknown
         assert counts.as_absent == (known == 0).sum()

@@ -5,6 +5,7 @@ Augmentation is not done here but on the batch, on its device (`augment.py`), so
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,10 +69,25 @@ class ImageSource:
             collate_fn=_collate,
             pin_memory=self.device.type == "cuda",
         )
-        for images, good, failed in loader:
-            if not skip_broken:
-                _raise_first(failed)
-            yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+        with lost_worker_explained():
+            for images, good, failed in loader:
+                if not skip_broken:
+                    _raise_first(failed)
+                yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+
+
+@contextmanager
+def lost_worker_explained() -> Iterator[None]:
+    """Says in one line that a process that decodes images was lost; torch raises that anywhere, not only in a loader."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        raise TrilabelError(
+            "a process that decodes images was killed, perhaps for lack of memory; lower --workers or --batch-size and "
+            "run again (--resume continues a training run)"
+        ) from error
 
 
 def open_images(

@@ -6,7 +6,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.training.setup import Job
 
-MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs"}  # between start and resumption
 
 
 def restore(job: Job) -> None:
@@ -21,7 +21,7 @@ def restore(job: Job) -> None:
     if Labels.load(job.folder.labels) != job.labels:
         raise TrilabelError(f"{path}: the labels differ from those this run was started with; start a new one")
     if job.folder.last.is_file():  # otherwise it was stopped before its first checkpoint and starts from the beginning
-        job.state.load(job.folder.last, first=job.processes.is_first)
+        job.state.load(job.folder.last, job.processes.rank, job.processes.count)
         _refuse_missing_files(job)
     if job.processes.is_first:
         job.folder.change_config(job.config)

@@ -14,7 +14,7 @@ from trilabel.training.setup import Job
 
 def save(job: Job) -> None:
     """Writes the checkpoint to resume from."""
-    job.state.save(job.folder.last, job.processes.all_reduce, write=job.processes.is_first)
+    job.state.save(job.folder.last, job.processes)
     job.processes.barrier()
     job.saved_at = time.monotonic()
 
@@ -31,7 +31,6 @@ def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
     late = time.monotonic() - job.saved_at > 60 * job.config.save_minutes
     if job.processes.any(late or bool(job.signals)):
         check_loss(job, order, wait=True)  # a checkpoint after a loss that was not finite would be useless
-        sync_memory(job)
         save(job)
         stop_if_asked(job)
 

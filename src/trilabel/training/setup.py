@@ -1,5 +1,7 @@
 """Everything that one process of a run works with, made once before the loop starts."""
 
+import hashlib
+import platform
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +114,11 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     if len(train) < len(split.train) or len(val) < len(split.val):
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
+    if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
+        raise TrilabelError(
+            f"process {processes.rank} on {platform.node()} reads {len(train)} training and {len(val)} validation images, "
+            "others read other ones: give every machine the same files"
+        )
     if processes.is_first:
         check_validation(val_labels, config.select)
     for note in method.notes:
