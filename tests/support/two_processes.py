@@ -87,3 +87,11 @@ def train(training: Training) -> str:
         except KeyboardInterrupt:
             return "stopped"
     return "done"
+
+
+def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:
+    """The run that `trilabel.train` would give, made by the two processes."""
+    from trilabel.training.run_folder import RunFolder
+
+    assert in_two(train, Training(dataset, config, folder, resume)) == ["done", "done"]
+    return RunFolder(folder).run()

@@ -462,32 +462,6 @@ def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, q
     assert scored["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-9)
 
 
-def test_two_processes_resume_after_the_last_step_of_an_epoch(
-    small_scenes: Dataset, quick: Config, tmp_path: Path
-) -> None:
-    """Where nothing is left of the epoch, the second process has counted no step since it was resumed."""
-    from PIL import Image
-
-    assert small_scenes.images is not None
-    rows = np.concatenate((small_scenes.rows_of("train")[:10], small_scenes.rows_of("val")[:4]))
-    paths = [str(tmp_path / f"{number}.png") for number in range(len(rows))]
-    for path, row in zip(paths, rows, strict=True):
-        Image.fromarray(small_scenes.images[row].permute(1, 2, 0).numpy()).save(path)
-    labels = small_scenes.labels[rows]
-    dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(10), "val": np.arange(10, 14)})
-    config = replace(quick, devices=2, batch_size=2, device="cpu", cache="none", save_minutes=0.0)
-    whole = train(dataset, config, tmp_path / "whole")
-    last = Path(paths[-1])
-    content = last.read_bytes()
-    last.write_bytes(content[:60] + bytes(len(content) - 120) + content[-60:])  # seems whole until it is decoded
-    with pytest.raises(TrilabelError, match="broken image"):
-        train(dataset, config, tmp_path / "run")
-    last.write_bytes(content)
-    resumed = train(dataset, config, tmp_path / "run", resume=True)
-    assert same(tensors_of(resumed.folder), tensors_of(whole.folder))
-    assert without_times(resumed.history) == without_times(whole.history)
-
-
 def test_positives_alone_choose_an_epoch_and_the_record_says_how(
     small_scenes: Dataset, quick: Config, tmp_path: Path
 ) -> None:

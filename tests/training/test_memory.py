@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 import trilabel as tl
+from tests.support import two_processes
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -337,10 +338,10 @@ def test_nothing_is_remembered_of_a_broken_image(
 
 @pytest.mark.parametrize(("name", "settings"), [("large-loss", FOR_GOOD), ("role", {"expected_positives": 2})])
 def test_what_is_saved_covers_the_images_of_both_processes(
-    name: str, settings: dict[str, Any], one_named: Dataset, quick: Config, tmp_path: Path
+    name: str, settings: dict[str, Any], one_named: Dataset, quick: Config, in_two: two_processes.Run, tmp_path: Path
 ) -> None:
     config = replace(quick, method=name, settings=settings, devices=2, batch_size=8, device="cpu")
-    run = train(one_named, config, tmp_path / "run")
+    run = two_processes.trained(in_two, one_named, config, tmp_path / "run")
     known, truth = training_labels(one_named)
     saved, count = tensors_of(run.folder), len(known)
     shares = [np.concatenate(epoch_order(count, 8, [config.seed, 0, 2], rank, 2).batches) for rank in (0, 1)]

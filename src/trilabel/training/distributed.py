@@ -60,8 +60,10 @@ class Processes:
         """The tensors of all processes, stacked: one row for each."""
         if self.count == 1:
             return value[None]
-        gathered: Tensor = self.fabric.all_gather(value.contiguous())
-        return gathered.view(self.count, *value.shape)
+        mine = value.to(self.fabric.device).contiguous()  # GPUs send only what they have
+        rows = [torch.empty_like(mine) for _ in range(self.count)]
+        dist.all_gather(rows, mine)
+        return torch.stack(rows)
 
     def sync_buffers(self, model: nn.Module) -> None:
         """Gives every process the first one's batch-norm statistics, so that all score the same model."""

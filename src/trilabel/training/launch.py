@@ -4,6 +4,7 @@ import os
 import platform
 import time
 import uuid
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,6 +104,7 @@ def create_fabric(config: Config) -> Fabric:
     plugins: Any = []
     if place.count > 1:
         # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
+        warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")  # older torch has no other name
         strategy = DDPStrategy(broadcast_buffers=False, start_method="popen")
         plugins = [TorchElasticEnvironment()]
     return Fabric(

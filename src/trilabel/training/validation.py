@@ -56,7 +56,7 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
 def score_images(job: Job, model: nn.Module, images: ImageSource) -> Tensor:
     """N×C logits on the CPU (NaN for an image that had to be left out)."""
     fabric, skip_broken = job.fabric, job.config.broken == "skip"
-    group = ProcessGroup(job.processes.rank, job.processes.count, fabric.all_gather)
+    group = ProcessGroup(job.processes.rank, job.processes.count, job.processes.gather)
     classes, batch_size = job.labels.shape[1], job.scoring_batch_size
     scorer = Scorer(model, job.views.plain, classes, batch_size, fabric.autocast, skip_broken, group)
     scores, failed = scorer.score(images)
