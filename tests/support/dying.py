@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,14 @@ class Dying:
     how: str  # see `_end`
 
     def __call__(self, work: Any, config: Any) -> None:
-        from trilabel.training.batches import BatchMaker
         from trilabel.training.launch import run_here
+
+        self.prepare()
+        run_here(work, config)
+
+    def prepare(self) -> None:
+        """From here on the process is doomed."""
+        from trilabel.training.batches import BatchMaker
 
         make, made = BatchMaker.__call__, 0
 
@@ -30,7 +37,6 @@ class Dying:
             return make(maker, *arguments, **options)
 
         BatchMaker.__call__ = make_batch  # type: ignore[method-assign]
-        run_here(work, config)
 
     def _end(self) -> None:
         match self.how:
@@ -48,3 +54,16 @@ class Dying:
                 import psutil
 
                 os.kill(psutil.Process().children()[0].pid, signal.SIGKILL)
+
+
+def _command() -> int:
+    """RANK,STEP,HOW ARGUMENTS …: the command `trilabel` in a process of torchrun that ends early."""
+    from trilabel.cli.main import main
+
+    rank, step, how = sys.argv[1].split(",")
+    Dying(int(rank), int(step), how).prepare()
+    return main(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(_command())

@@ -68,10 +68,11 @@ def train(training: Training) -> str:
     from trilabel.training.batches import BatchMaker
     from trilabel.training.launch import create_fabric
     from trilabel.training.run_folder import RunFolder
-    from trilabel.training.splits import split_for_training
+    from trilabel.training.splits import TrainingSplit, split_for_training
 
     dataset, config, folder, resume, stop_at = training
-    split, make, made = split_for_training(dataset, config), BatchMaker.__call__, 0
+    split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
+    make, made = BatchMaker.__call__, 0
 
     def make_batch(maker: BatchMaker, *arguments: Any, **options: Any) -> Any:
         nonlocal made
