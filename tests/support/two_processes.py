@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from tests.support import SECONDS_UNTIL_HUNG
 from trilabel import metrics
@@ -96,3 +97,21 @@ def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool =
 
     assert in_two(train, Training(dataset, config, folder, resume)) == ["done", "done"]
     return RunFolder(folder).run()
+
+
+def step_with_batch_norm(synced: bool) -> dict[str, torch.Tensor]:
+    """The model after a step on five images of a GPU, by one process or by two together."""
+    from trilabel.config import Config
+    from trilabel.models import create_model, with_synced_batch_norm
+
+    torch.manual_seed(0)
+    model: Any = create_model(Config(), 3, image_size=32)
+    images, device = torch.rand(5, 3, 32, 32), torch.device("cuda", 0)
+    rank, count = (dist.get_rank(), 2) if dist.is_initialized() else (0, 1)
+    mine = images[rank::count].to(device)
+    model = (with_synced_batch_norm(model) if synced else model).to(device)
+    task = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False) if count > 1 else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (task(mine).logits.square().mean() * len(mine) * count / len(images)).backward()
+    optimizer.step()
+    return {name: value.cpu() for name, value in model.state_dict().items()}

@@ -56,7 +56,10 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
     "assume-negative": (method("assume-negative"), 4),
     "expected-positive": (method("expected-positive"), 5),
     "role": (method("role"), 5),
-    "role factorized": (method("role", estimator="factorized", rank=3) | {"stages": "linear-then-fine-tune", "linear_epochs": 1}, 5),
+    "role factorized": (
+        method("role", estimator="factorized", rank=3) | {"stages": "linear-then-fine-tune", "linear_epochs": 1},
+        5,
+    ),
     "role network": (method("role", estimator="network", hidden=4), 4),
     "large-loss": (method("large-loss", delta=5), 5),
     "large-loss for good": (method("large-loss", mode="correct-for-good", delta=5), 5),

@@ -2,13 +2,18 @@
 
 import multiprocessing
 import re
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from PIL import Image
 
-from tests.support import two_processes
+from tests.support import SECONDS_UNTIL_HUNG, two_processes
 from tests.support.dying import Dying
 from tests.support.runs import same, tensors_of, without_times
 from trilabel.config import Config
@@ -78,6 +83,23 @@ def test_each_way_to_end_has_its_line(
     files = Dataset(small_scenes.ids, paths, small_scenes.labels, small_scenes.splits)
     error = fail(how, files, replace(config, cache="none", workers=1), tmp_path / "run")
     assert isinstance(error, kind) and re.search(line, str(error))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_process_is_left_when_the_command_is_ended(number: signal.Signals, tmp_path: Path) -> None:
+    options = "--devices 2 --device cpu --image-size 32 --epochs 1000 --batch-size 16 --workers 0 --save-minutes 0"
+    command = [sys.executable, "-m", "trilabel", "train", "scenes", "--out", str(tmp_path / "run"), *options.split()]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
+        while not (tmp_path / "run" / "last.safetensors").exists():
+            assert started.poll() is None
+            time.sleep(0.1)
+        family = psutil.Process(started.pid).children(recursive=True)
+        started.send_signal(number)
+        _, left = psutil.wait_procs(family, timeout=SECONDS_UNTIL_HUNG)
+        assert not left
+        assert "Traceback" not in started.communicate()[1]
+    assert started.returncode == (-number if number == signal.SIGKILL else 128 + number)
 
 
 def test_a_run_that_never_began_is_started_again(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """torchrun on two machines, both of which are this one: `--nnodes 2` over loopback, gloo."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -63,8 +64,6 @@ def on_two_machines(command: str, *folders: Path) -> list[tuple[int, str, list[s
 
 
 def environment() -> dict[str, str]:
-    import os
-
     paths = os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "src")))
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
 
@@ -97,8 +96,8 @@ def test_a_killed_process_ends_those_of_the_other_machine(
     first, second = on_two_machines(command, tmp_path, tmp_path)
     assert first[0] == second[0] == 1 and not second[2]
     assert first[2] == [
-        "trilabel: process 2 of 2 (rank 1) was lost, perhaps for lack of memory (then lower --batch-size or --workers); "
-        f"resume with: trilabel train --resume {tmp_path}/run"
+        "trilabel: process 2 of 2 (rank 1) was lost, perhaps for lack of memory (then lower --batch-size or "
+        f"--workers); resume with: trilabel train --resume {tmp_path}/run"
     ]
     by_the_pool(tmp_path / "run", in_two, tmp_path / "whole", resume=False)
     by_the_pool(tmp_path / "run", in_two, tmp_path / "run", resume=True)

@@ -78,7 +78,7 @@ class ImageSource:
 
 @contextmanager
 def lost_worker_explained() -> Iterator[None]:
-    """Says in one line that a process that decodes images was lost; torch raises that anywhere, not only in a loader."""
+    """Says in one line that a process that decodes images was lost; torch raises that anywhere in the main thread."""
     try:
         yield
     except RuntimeError as error:

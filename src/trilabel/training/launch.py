@@ -70,7 +70,10 @@ def with_devices(config: Config, resume: bool) -> Config:
                 f"--devices out, or pass --devices {place.on_machine}"
             )
         config = replace(config, devices=place.on_machine)
-    if choose_device(config.device).type == "cuda" and config.devices > torch.cuda.device_count():
+    on_gpu = choose_device(config.device).type == "cuda"
+    if config.sync_batch_norm and not on_gpu and max(config.devices, Place.from_environment().count) > 1:
+        raise TrilabelError("--sync-batch-norm needs GPUs: on CPUs torch has no batch norm over several processes")
+    if on_gpu and config.devices > torch.cuda.device_count():
         raise TrilabelError(f"--devices {config.devices}, but this machine has {torch.cuda.device_count()} GPUs")
     return config
 

@@ -6,7 +6,15 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.training.setup import Job
 
-MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs"}  # between start and resumption
+MAY_CHANGE = {
+    "cache",
+    "workers",
+    "save_minutes",
+    "device",
+    "devices",
+    "patience",
+    "epochs",
+}  # between start and resumption
 
 
 def restore(job: Job) -> None:

@@ -11,13 +11,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from trilabel.config import Config
 from trilabel.training.losing import lost_error
@@ -94,7 +95,9 @@ def _raise_first(reports: Sequence[_Report | None], codes: Sequence[int | None],
         raise first.error
 
 
-def _begin(rank: int, port: int, run: Callable[[Any, Config], None], work: Any, config: Config, sender: Connection) -> None:
+def _begin(
+    rank: int, port: int, run: Callable[[Any, Config], None], work: Any, config: Config, sender: Connection
+) -> None:
     """The whole life of a process."""
     count = str(config.devices)
     place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
@@ -108,7 +111,8 @@ def _begin(rank: int, port: int, run: Callable[[Any, Config], None], work: Any, 
         run(work, config)
     except BaseException as error:
         report = _Report(time.monotonic(), _sendable(error), traceback.format_exc())
-    sender.send_bytes(pickle.dumps(report))
+    with suppress(OSError):  # there may be no parent any more
+        sender.send_bytes(pickle.dumps(report))
     if report.error is not None:
         raise SystemExit(1)
 
