@@ -2,13 +2,13 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from tests.support import two_processes
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 
@@ -38,16 +38,14 @@ def small_scenes() -> Dataset:
     return scenes(train=96, val=48, test=48, size=32)
 
 
+@pytest.fixture(scope="session")
+def in_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[two_processes.Run]:
+    """Runs work in two processes that are started once for all tests (see `two_processes`)."""
+    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
+        yield run
+
+
 @pytest.fixture
 def quick() -> Config:
     """Seconds of training on `small_scenes`."""
     return Config(method="known-only", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0)
-
-
-@pytest.fixture(scope="session")
-def run_in_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
-    """Gives work to two gloo processes (see `two_processes`)."""
-    from tests.support import two_processes
-
-    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
-        yield run

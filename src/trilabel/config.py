@@ -124,7 +124,9 @@ class Config:
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     devices: int = 1
-    """How many devices (or CPU processes) to train on."""
+    """How many devices (or CPU processes) of this machine to train on; under torchrun, as many as it starts."""
+    sync_batch_norm: bool = False
+    """With several GPUs: batch norm over the images of all of them, as if they were one batch."""
     precision: Literal["32", "bf16"] = "32"
     """32-bit numbers, or bfloat16 where that is safe (automatic mixed precision)."""
     channels_last: bool = False

@@ -112,6 +112,8 @@ def _is_a(hint: Any, value: Any) -> bool:
         return any(type(value) is type(choice) and value == choice for choice in inner)
     if origin in (list, Sequence):
         return isinstance(value, list) and all(_is_a(inner[0], item) for item in value)
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(_is_a, inner, value))
     if origin is Mapping:
         return isinstance(value, dict) and all(_is_a(inner[1], item) for item in value.values())
     if hint is float:

@@ -12,7 +12,7 @@ def test_one_process_is_asked_alone():
     assert not agreement.finish()
 
 
-def test_two_processes_get_the_same_answer_one_step_later_or_at_once_where_they_wait(run_in_two):
+def test_two_processes_get_the_same_answer_one_step_later_or_at_once_where_they_wait(in_two):
     steps = [(0, 0, False), (1, 0, False), (0, 0, False), (0, 0, False), (0, 1, True), (0, 0, False), (1, 0, False)]
     expected = [False, False, True, False, True, False, False]
-    assert run_in_two(agree, steps) == [expected, expected]
+    assert in_two(agree, steps) == [expected, expected]

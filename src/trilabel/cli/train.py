@@ -13,6 +13,7 @@ from trilabel.cli.data_options import DataOptions, Reading, read_training_data, 
 from trilabel.cli.render import print_json, print_metrics
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
+from trilabel.log import quiet
 from trilabel.recipes import resolve
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ class Train:
     """How to train. The defaults come from the recipe, or from the resumed run."""
 
     def __call__(self) -> None:
+        from trilabel.training.launch import is_first_process
+
+        if is_first_process():
+            _print_result(self._train(), self.json)
+        else:  # of those that torchrun started, one reports
+            with quiet(bars=True):
+                self._train()
+
+    def _train(self) -> "Run":
+        from trilabel.training.launch import is_first_process
         from trilabel.training.run_folder import RunFolder
         from trilabel.training.run_lock import lock_run
 
@@ -70,11 +81,11 @@ class Train:
             source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
         resume = self.resume is not None
-        with lock_run(out):  # before data is read, which may take long
-            RunFolder(out).check(resume, self.overwrite)
+        if is_first_process():
+            with lock_run(out):  # before data is read, which may take long
+                RunFolder(out).check(resume, self.overwrite)
         split = read_training_data(source, config)
-        run = tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
-        _print_result(run, self.json)
+        return tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
 
     def chosen_config(self) -> Config:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""

@@ -5,6 +5,7 @@ Augmentation is not done here but on the batch, on its device (`augment.py`), so
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -69,12 +70,27 @@ class ImageSource:
             pin_memory=self.device.type == "cuda",
             worker_init_fn=ignore_signals,
         )
-        with signals_held():  # until the workers ignore them
-            batches = iter(loader)
-        for images, good, failed in batches:
-            if not skip_broken:
-                _raise_first(failed)
-            yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+        with lost_worker_explained():
+            with signals_held():  # until the workers ignore them
+                batches = iter(loader)
+            for images, good, failed in batches:
+                if not skip_broken:
+                    _raise_first(failed)
+                yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+
+
+@contextmanager
+def lost_worker_explained() -> Iterator[None]:
+    """Says in one line that a process that decodes images was lost; torch raises that anywhere in the main thread."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        raise TrilabelError(
+            "a process that decodes images was killed, perhaps for lack of memory; lower --workers or --batch-size and "
+            "run again (--resume continues a training run)"
+        ) from error
 
 
 def open_images(

@@ -96,8 +96,23 @@ class Method(nn.Module, Generic[S]):
     def sync(self, all_reduce: AllReduce) -> None:
         """Gives all processes what each remembers of its images, before saving and after each epoch.
 
-        Within an epoch an image belongs to one process (except the few that fill up the last batch).
+        Within an epoch an image belongs to one process. Twice in a row must do no more than once.
         """
+
+    def counts(self) -> dict[str, Tensor]:
+        """Buffers in which each process adds something up, by name: together they are the sum over all processes.
+
+        `sync` leaves them alone; a checkpoint holds them for each process.
+        """
+        return {}
+
+    def own_memory(self) -> dict[str, Tensor]:
+        """Buffers that differ between processes until `sync` makes them equal, and that the next steps depend on.
+
+        A checkpoint within an epoch holds them for each process: otherwise a run would change by being saved. Memory
+        by image need not be here: no other process needs it before the next epoch.
+        """
+        return {}
 
     def weak_labels(self) -> sp.csr_array | None:
         """Labels that the method permanently assigned to unknown ones, N×C of +1/−1; None if it assigns none."""

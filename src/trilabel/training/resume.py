@@ -7,7 +7,8 @@ from trilabel.labels import Labels
 from trilabel.training import history
 from trilabel.training.setup import Job
 
-MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "patience", "epochs"}  # between start and resumption
+# Between start and resumption.
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs"}
 _MOST_LINES_WITHOUT_CHECKPOINT = 3  # of metrics.jsonl: what writes checkpoints on a GPU is at most two behind
 
 
@@ -23,7 +24,7 @@ def restore(job: Job) -> None:
     if Labels.load(job.folder.labels) != job.labels:
         raise TrilabelError(f"{path}: the labels differ from those this run was started with; start a new one")
     if job.folder.last.exists():  # otherwise it was stopped before its first checkpoint and starts from the beginning
-        job.state.load(job.folder.last, first=job.processes.is_first)
+        job.state.load(job.folder.last, job.processes.rank, job.processes.count)
         _refuse_impossible_position(job)
         _refuse_missing_files(job)
     elif len(job.folder.read_history()) > _MOST_LINES_WITHOUT_CHECKPOINT:

@@ -19,7 +19,7 @@ def save(job: Job) -> None:
         job.folder.refuse_if_removed()
     job.agreement.finish()  # whatever was asked for is done with this
     gradients = accumulated_gradients(job.state.optimizer, job.processes)
-    job.state.save(job.folder.last, job.processes.all_reduce, job.processes.is_first, gradients)
+    job.state.save(job.folder.last, job.processes, gradients)
     job.processes.barrier()
     job.saved_at = time.monotonic()
 
@@ -37,7 +37,6 @@ def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
     if job.agreement.any(late or bool(job.signals), wait=job.state.progress.step == len(order)):
         check_loss(job, order, wait=True)  # a checkpoint after a loss that was not finite would be useless
         check_weights(job, job.model)
-        sync_memory(job)
         save(job)
         stop_if_asked(job)
 

@@ -1,10 +1,12 @@
 """Everything that one process of a run works with, made once before the loop starts."""
 
+import hashlib
+import platform
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,7 +22,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import METHODS, Method
-from trilabel.models import Classifier, create_model
+from trilabel.models import Classifier, create_model, with_synced_batch_norm
 from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory
@@ -115,6 +117,11 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     if len(train) < len(split.train) or len(val) < len(split.val):
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
+    if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
+        raise TrilabelError(
+            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, "
+            "other processes read others; give every machine the same files"
+        )
     if processes.is_first:
         check_validation(val_labels, config.select)
     for note in method.notes:
@@ -147,6 +154,8 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
 
 
 def _on_device(fabric: Fabric, model: Classifier, config: Config) -> Classifier:
+    if config.sync_batch_norm and fabric.world_size > 1:
+        model = cast(Classifier, with_synced_batch_norm(model))
     if config.channels_last:
         model = model.to(memory_format=torch.channels_last)
     fabric.to_device(model)

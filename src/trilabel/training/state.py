@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError, one_line
-from trilabel.methods import AllReduce, Method
+from trilabel.methods import Method
 from trilabel.models import Classifier
 from trilabel.settings import filled
 from trilabel.training import checkpoint
 from trilabel.training.diagnosis import Diagnosis
+from trilabel.training.distributed import Processes
 from trilabel.training.optim import ModelEma
 from trilabel.training.record import EpochRecord, Relabelled
 from trilabel.training.relabelling import Relabelling
@@ -29,7 +30,8 @@ class Progress:
     epoch: int = 1  # the current epoch
     step: int = 0  # finished batches of it
     lr: float = 0.0  # base learning rate of the last step
-    images_left_out: int = 0  # images of this epoch that could not be read
+    processes: int = 1  # that make these steps
+    earlier: list[tuple[int, int]] = field(default_factory=list)  # (processes, steps) this epoch began with, if others
     seconds: float = 0.0  # spent on it so far
     relabelled: Relabelled | None = None  # before its first step
     best: EpochRecord | None = None  # of this stage
@@ -37,12 +39,18 @@ class Progress:
 
     def next_epoch(self) -> None:
         """Moves on to the next epoch."""
-        self.epoch, self.step, self.images_left_out, self.seconds, self.relabelled = self.epoch + 1, 0, 0, 0.0, None
+        self.epoch, self.step, self.earlier, self.seconds, self.relabelled = self.epoch + 1, 0, [], 0.0, None
         self.records += 1
 
     def next_stage(self) -> "Progress":
         """Where the next stage begins."""
-        return Progress(self.stage + 1, records=self.records)
+        return Progress(self.stage + 1, processes=self.processes, records=self.records)
+
+    def continue_with(self, processes: int) -> None:
+        """Has this many processes make the remaining steps."""
+        if processes != self.processes and self.step:
+            self.earlier.append((self.processes, self.step - sum(steps for _, steps in self.earlier)))
+        self.processes = processes
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary that `from_json` reads back."""
@@ -61,7 +69,9 @@ class Progress:
             nested["best"] = EpochRecord.from_json(values["best"])
         if values.get("relabelled") is not None:
             nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
-        return filled(cls, {**values, **nested}, "the position of the run")
+        read = filled(cls, {**values, **nested}, "the position of the run")
+        read.earlier = [(processes, steps) for processes, steps in read.earlier]  # JSON has lists only
+        return read
 
 
 class State:
@@ -86,6 +96,7 @@ class State:
         self._writer = checkpoint.Writer() if device.type == "cuda" else None  # elsewhere a copy takes as long
         self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to load it into
         self._unclaimed_from = Path()
+        self._rank, self._count = 0, 1  # of the process that loaded it
 
     def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> dict[str, Tensor]:
         """Attaches the optimizer and EMA of a stage and loads their saved tensors into them.
@@ -99,6 +110,8 @@ class State:
                 checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
                 if ema is not None:
                     ema.load(checkpoint.part("ema", self._unclaimed))
+                # Only now: when a module is set up for several processes, all get the buffers of the first.
+                self._load_own(checkpoint.part("each", self._unclaimed))
             self._unclaimed = {}
         return gradients
 
@@ -112,24 +125,52 @@ class State:
         self.progress.next_epoch()
         self.totals.start_epoch()
 
-    def save(
-        self, file: Path, all_reduce: AllReduce, write: bool = True, gradients: Mapping[str, Tensor] | None = None
-    ) -> None:
-        """Writes everything needed to resume here, with the totals of all processes; only one should `write`.
+    def save(self, file: Path, processes: Processes, gradients: Mapping[str, Tensor] | None = None) -> None:
+        """Writes everything needed to resume here, of all processes; the first one writes.
 
+        What each process remembers for itself is kept apart for each, so that the run goes on as if it had not been
+        saved, and resumes likewise; also combined, for another number of processes.
         gradients: those that wait for the rest of an accumulation.
         """
-        totals = self.totals.all_reduced(all_reduce)
-        counts = {name: all_reduce(value, "sum") for name, value in self.diagnosis.counts().items()}
-        if not write:
-            return
-        tensors = checkpoint.prefixed("optimizer", checkpoint.optimizer_tensors(self.optimizer))
-        tensors |= checkpoint.prefixed("gradients", gradients or {})
-        tensors |= checkpoint.prefixed("totals", totals)
-        tensors |= checkpoint.prefixed("diagnosis", {**self.diagnosis.state_dict(), **counts})
-        if self.ema is not None:
-            tensors |= checkpoint.prefixed("ema", self.ema.state)
-        self._write(file, tensors | self._weights(), self.progress.to_json())
+        own = {name: processes.gather(value) for name, value in self._own().items()}
+        totals = self.totals.of_each(processes)
+        if processes.count > 1:
+            self.method.sync(processes.all_reduce)
+            self.diagnosis.sync(processes.all_reduce)
+            for count in self._counts().values():
+                count.copy_(processes.all_reduce(count, "sum"))
+        if processes.is_first:
+            tensors = checkpoint.prefixed("optimizer", checkpoint.optimizer_tensors(self.optimizer))
+            tensors |= checkpoint.prefixed("gradients", gradients or {})
+            tensors |= checkpoint.prefixed("totals", totals)
+            tensors |= checkpoint.prefixed("diagnosis", self.diagnosis.state_dict())
+            if processes.count > 1:
+                tensors |= checkpoint.prefixed("each", own)
+            if self.ema is not None:
+                tensors |= checkpoint.prefixed("ema", self.ema.state)
+            self._write(file, tensors | self._weights(), self.progress.to_json())
+        if processes.count > 1:
+            for name, value in self._own().items():
+                value.copy_(own[name][processes.rank])
+
+    def _counts(self) -> dict[str, Tensor]:
+        """What each process adds up for itself."""
+        return checkpoint.prefixed("diagnosis", self.diagnosis.counts()) | checkpoint.prefixed(
+            "method", self.method.counts()
+        )
+
+    def _own(self) -> dict[str, Tensor]:
+        """Everything that each process remembers for itself."""
+        return self._counts() | checkpoint.prefixed("method", self.method.own_memory())
+
+    def _load_own(self, saved: Mapping[str, Tensor]) -> None:
+        """Loads what this process remembered; of another number of processes the first one gets all counts."""
+        as_many = bool(saved) and all(len(value) == self._count for value in saved.values())
+        for name, value in self._own().items():
+            if as_many:
+                value.copy_(saved[name][self._rank])
+            elif self._rank and name in self._counts():
+                value.zero_()
 
     def save_weights(self, file: Path, record: EpochRecord | None) -> None:
         """Writes model, method and weak labels only, with the record of the epoch that they are of."""
@@ -143,15 +184,12 @@ class State:
         if self._writer is not None:
             self._writer.wait()
 
-    def load(self, file: Path, first: bool = True) -> None:
-        """Loads what `save` wrote; optimizer and EMA follow when they are attached.
-
-        Totals and counts are of all processes together, so only the `first` one loads them.
-        """
+    def load(self, file: Path, rank: int = 0, count: int = 1) -> None:
+        """Loads what `save` wrote, in process `rank` of `count`; what is left follows when an optimizer is attached."""
         tensors, progress = self._read_weights(file)
         with _damage_named(file):
             self.progress = Progress.from_json(progress)
-            self.totals.load(checkpoint.part("totals", tensors), first)
+            self.totals.load(checkpoint.part("totals", tensors), rank, count)
             followed = checkpoint.part("diagnosis", tensors)
             if followed["first"].shape != self.diagnosis.first.shape:
                 raise TrilabelError(
@@ -159,11 +197,9 @@ class State:
                     "round; give the data set as it was"
                 )
             self.diagnosis.load_state_dict(followed)
-        if not first:
-            for count in self.diagnosis.counts().values():
-                count.zero_()
-        self._unclaimed = {name: value for name, value in tensors.items() if name.startswith(("optimizer.", "ema."))}
-        self._unclaimed_from = file
+        later = ("optimizer.", "ema.", "gradients.", "each.")
+        self._unclaimed = {name: value for name, value in tensors.items() if name.startswith(later)}
+        self._unclaimed_from, self._rank, self._count = file, rank, count
 
     def load_model(self, file: Path) -> None:
         """Loads only the model, as it was when `file` was written."""

@@ -57,7 +57,7 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
 def score_images(job: Job, model: nn.Module, images: ImageSource) -> Scores:
     """The logits of all images, known to every process."""
     fabric, skip_broken = job.fabric, job.config.broken == "skip"
-    group = ProcessGroup(job.processes.rank, job.processes.count, fabric.all_gather)
+    group = ProcessGroup(job.processes.rank, job.processes.count, job.processes.gather)
     classes, batch_size = job.labels.shape[1], job.scoring_batch_size
     scorer = Scorer(model, job.views.plain, classes, batch_size, fabric.autocast, skip_broken, group)
     scores = scorer.score(images)

@@ -166,6 +166,10 @@ class Imcl(Method[ImclSettings]):
             self.ratios[place] = ratio
         return ratio
 
+    def own_memory(self) -> dict[str, Tensor]:
+        """Each process has its own ratios, from its first batch, and its own recent images."""
+        return {"ratios": self.ratios, **{f"memory.{name}": value for name, value in self.memory.named_buffers()}}
+
     @torch.no_grad()
     def sync(self, all_reduce: AllReduce) -> None:
         """Ratios become the mean over the processes that have one; see also `Memory.sync`."""
