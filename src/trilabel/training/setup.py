@@ -116,8 +116,8 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     labels, val_labels = dataset.labels[train], dataset.labels[val]
     if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
         raise TrilabelError(
-            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, other "
-            "processes read others; give every machine the same files"
+            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, "
+            "other processes read others; give every machine the same files"
         )
     if processes.is_first:
         check_validation(val_labels, config.select)
