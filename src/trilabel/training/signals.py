@@ -1,7 +1,5 @@
 """Handling of signals: training stops after a step, everything else at once but cleanly."""
 
-import multiprocessing
-import os
 import signal
 import threading
 import time
@@ -11,16 +9,6 @@ from contextlib import contextmanager
 from trilabel.log import log
 
 _SAME_REQUEST = 1.0  # seconds in which a second signal is the same request, received another way
-
-
-def stop_children(patience: float = 60.0) -> None:
-    """Interrupts the processes that this one started, as Ctrl-C would, and waits for them."""
-    children = multiprocessing.active_children()
-    for child in children:
-        if child.pid is not None:
-            os.kill(child.pid, signal.SIGINT)
-    for child in children:
-        child.join(patience)
 
 
 @contextmanager

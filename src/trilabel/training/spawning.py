@@ -22,8 +22,8 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from trilabel.config import Config
 from trilabel.training.losing import lost_error
-from trilabel.training.signals import stop_children
 
+_SECONDS_TO_SAVE = 60.0  # for all when they are asked to stop: to finish a step and write a checkpoint
 _SECONDS_TO_END = 5.0  # for a process whose partner is lost: to finish what it writes
 
 
@@ -51,13 +51,22 @@ def spawn(run: Callable[[Any, Config], None], work: Any, config: Config, folder:
             reports.append(receiver)
         codes = _wait_for(processes)
     except BaseException:  # Ctrl-C reaches them anyway, a signal to this process does not
-        stop_children()
+        _interrupt(processes)
         raise
     finally:
         for process in processes:
             process.kill()
             process.join()
     _raise_first([_received(report) for report in reports], codes, folder)
+
+
+def _interrupt(processes: Sequence[Any]) -> None:
+    """Asks them to stop, as Ctrl-C would, and waits for them."""
+    for process in processes:
+        if process.exitcode is None:
+            os.kill(process.pid, signal.SIGINT)
+    for process in processes:
+        process.join(_SECONDS_TO_SAVE)
 
 
 def _wait_for(processes: Sequence[Any]) -> list[int | None]:
