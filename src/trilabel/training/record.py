@@ -99,4 +99,8 @@ class EpochRecord:
             nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")
         if "relabelled" in values:
             nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
-        return filled(cls, {**values, **nested}, "the record of an epoch")
+        record = filled(cls, {**values, **nested}, "the record of an epoch")
+        for name, value in record.val.items():
+            if not (value is None or isinstance(value, list if name == "per_class_ap" else int | float)):
+                raise TrilabelError(f"{name} of validation cannot be {repr(value)[:80]}")
+        return record
