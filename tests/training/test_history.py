@@ -77,6 +77,8 @@ def test_a_file_that_is_gone_is_not_begun_in_the_middle(file: Path) -> None:
         b'{"stage": "a", "epoch": 1, "loss": 1, "parts": {"x": "y"}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "unknown": [1]}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "val": {"mAP": "x"}}',
+        b'{"stage": "a", "epoch": 1, "loss": 1, "probabilities": {"unknown": [1, -1]}}',
+        b'{"stage": "a", "epoch": 1, "loss": 1, "val_probabilities": {"others": [1]}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "relabelled": {"positives": 1}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "from_the_future": 1}',
     ],
