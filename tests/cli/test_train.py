@@ -1,6 +1,7 @@
 """`trilabel train`: new runs, settings, resuming, and data that cannot be trained on."""
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.command_line import QUICK, Capture, call, complaint, result
 from tests.support.stopped import run_script, stopped_command
 from trilabel.training import checkpoint
+from trilabel.training.run_lock import lock_run
 
 
 def config_of(run: Path) -> dict[str, object]:
@@ -129,6 +131,15 @@ def test_a_run_started_from_python_is_resumed_there(run: Path, tmp_path: Path, c
     about = json.loads((run / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**about, "source": {}}))
     assert "this run was started from Python" in complaint(capsys, "train", "--resume", tmp_path)
+
+
+def test_a_folder_in_use_is_refused_before_data_is_read(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = f"another process is training here (process {os.getpid()} on "
+    with lock_run(tmp_path / "run"):
+        assert words in complaint(capsys, "train", tmp_path / "unread.csv", "--out", tmp_path / "run")
+    with lock_run(run):
+        assert words in complaint(capsys, "train", tmp_path / "unread.csv", "--out", run, "--overwrite")
+        assert words in complaint(capsys, "train", "--resume", run, "--epochs", "9")
 
 
 # ---- bad input

@@ -20,7 +20,7 @@ from trilabel.training.record import EpochRecord, Relabelled, UnknownTargets
 from trilabel.training.run_folder import RunFolder
 
 RECORDS = [
-    EpochRecord("linear", 1, 0.5, {"a": 0.25}, val={"mAP": 0.5, "ap": [0.25, None]}),
+    EpochRecord("linear", 1, 0.5, {"a": 0.25}, val={"mAP": 0.5, "per_class_ap": [0.25, None]}),
     EpochRecord("linear", 2, 0.25, unknown=UnknownTargets(1, 2, 3), relabelled=Relabelled(1, 2, 0.5)),
     EpochRecord("grüße", 1, 0.125),
 ]
@@ -76,6 +76,9 @@ def test_a_file_that_is_gone_is_not_begun_in_the_middle(file: Path) -> None:
         b'{"stage": "a", "epoch": "one", "loss": 1}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "parts": {"x": "y"}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "unknown": [1]}',
+        b'{"stage": "a", "epoch": 1, "loss": 1, "val": {"mAP": "x"}}',
+        b'{"stage": "a", "epoch": 1, "loss": 1, "probabilities": {"unknown": [1, -1]}}',
+        b'{"stage": "a", "epoch": 1, "loss": 1, "val_probabilities": {"others": [1]}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "relabelled": {"positives": 1}}',
         b'{"stage": "a", "epoch": 1, "loss": 1, "from_the_future": 1}',
     ],

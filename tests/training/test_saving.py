@@ -22,7 +22,7 @@ from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
 from trilabel.training import checkpoint
 from trilabel.training.api import train
-from trilabel.training.batches import epoch_batches
+from trilabel.training.batches import epoch_order
 from trilabel.training.gradients import accumulated_gradients, restore_gradients
 from trilabel.training.state import State
 
@@ -146,7 +146,7 @@ def test_two_processes_stopped_in_the_middle_of_an_accumulation_end_the_same(qui
     config = replace(quick, devices=2, batch_size=2, device="cpu", cache="none", save_minutes=0.0, image_size=16)
     config = replace(config, accumulate=64, clip_gradient=1.0, ema=0.9)
     whole = train(dataset, config, tmp_path / "whole")
-    last = epoch_batches(16, 2, (config.seed, 0, 1), rank=1, world=2)[3][0]
+    last = epoch_order(16, 2, (config.seed, 0, 1), rank=1, world=2).batches[3][0]
     file = Path(dataset.ids[last])
     content = file.read_bytes()
     file.write_bytes(content[:60] + bytes(len(content) - 120) + content[-60:])  # seems whole until it is decoded

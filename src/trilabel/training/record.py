@@ -9,6 +9,8 @@ from trilabel.settings import filled
 
 _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
 
+_HISTOGRAMS = {"known_positives", "known_negatives", "unknown", "positives", "negatives"}
+
 
 @dataclass(frozen=True)
 class UnknownTargets:
@@ -99,4 +101,11 @@ class EpochRecord:
             nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")
         if "relabelled" in values:
             nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
-        return filled(cls, {**values, **nested}, "the record of an epoch")
+        record = filled(cls, {**values, **nested}, "the record of an epoch")
+        for name, value in record.val.items():
+            if not (value is None or isinstance(value, list if name == "per_class_ap" else int | float)):
+                raise TrilabelError(f"{name} of validation cannot be {repr(value)[:80]}")
+        for kind, counts in (*record.probabilities.items(), *record.val_probabilities.items()):
+            if kind not in _HISTOGRAMS or not all(0 <= count < 2**62 for count in counts):
+                raise TrilabelError(f"there is no histogram {kind!r} with {repr(counts)[:80]}")
+        return record
