@@ -10,6 +10,7 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.spec import ALL, MethodRow, Spec, recipe_row, search_grid, with_grids
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.input_files import read_input
 
 _ENTRIES = ("labels", "seeds", "hide_seed", "train", "rows", "search")
 _ROW_ENTRIES = ("recipe", "as_published", "labels", "seeds", "search")  # the rest are settings of its runs
@@ -54,7 +55,7 @@ def read_spec(file: str | Path, base: Config) -> Spec:
 
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_input(file).decode())
     except FileNotFoundError:
         raise TrilabelError(f"{file}: no such file") from None
     except OSError as error:

@@ -14,6 +14,7 @@ from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
+from trilabel.input_files import read_input
 from trilabel.labels import Labels
 
 RULE = "attributes marked present are present, others absent; attributes marked not visible are unknown"
@@ -121,7 +122,7 @@ def _entries(
 ) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.bool_]]:
     """(places in the matrix of labels, +1 or −1, whether it was marked not visible) of every line."""
     try:
-        content = file.read_bytes()
+        content = read_input(file)
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:

@@ -12,7 +12,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.label_columns import label_cells, split_column
 from trilabel.data.formats.csv_table.layout import find_columns
 from trilabel.data.image_paths import relative_to
-from trilabel.data.tables import DELIMITERS, open_table, table_suffix
+from trilabel.data.tables import DELIMITERS, create_table, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
@@ -35,7 +35,7 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
     _refuse_unreadable(labels, path, header, layout)
     # Before Python 3.13 the writer leaves a carriage return unquoted if its own line ends have none.
     returns = any((names.buffer == ord("\r")).any() for names in (labels.ids, labels.classes))
-    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+    with replacing(path) as temporary, create_table(temporary) as file:
         writer = csv.writer(
             file,
             delimiter=DELIMITERS.get(table_suffix(path), ","),
@@ -59,7 +59,7 @@ def write_known(labels: Labels, path: str | Path) -> None:
     _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
     known = labels.csr.tocoo()
     classes = list(labels.classes)
-    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+    with replacing(path) as temporary, create_table(temporary) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("image", "label", "value"))
         for row, column, value in zip(known.row.tolist(), known.col.tolist(), known.data.tolist(), strict=True):
