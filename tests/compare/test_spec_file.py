@@ -232,3 +232,15 @@ def test_the_specs_behind_our_results_can_be_read(file):
 
 def test_there_are_specs_behind_our_results():
     assert len(SPECS) > 10
+
+
+def test_files_made_to_fill_the_memory(tmp_path):
+    for text, says in (
+        ("labels = " + "[" * 9_000, "not TOML"),
+        (".".join("a" * 100_000) + " = 1", "too long for a comparison"),
+        ("# x\n" * 500_000, "too long for a comparison"),
+    ):
+        (tmp_path / "rows.toml").write_text(text)
+        with pytest.raises(TrilabelError, match=says) as caught:
+            read_spec(tmp_path / "rows.toml", Config())
+        assert "\n" not in str(caught.value)
