@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.assemble import check_fits
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
@@ -45,6 +46,7 @@ def read(
     known, signs, unseen = _entries(home / _LABELS, files, attributes)
     if not_visible == "unknown":
         signs = np.where(unseen, np.int8(0), signs)
+    check_fits(path, len(files), len(attributes))
     signed = np.zeros(len(files) * len(attributes), np.int8)
     signed[known] = signs
     labels = Labels.from_signed(signed.reshape(len(files), len(attributes)), attributes.values(), files.values())
