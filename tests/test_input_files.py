@@ -60,7 +60,9 @@ def test_a_file_that_may_not_be_read():
 def test_a_file_that_is_too_large_says_how_to_allow_it(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"12345678")
     monkeypatch.setenv(IMAGE_BYTES, "7")
-    expected = "8 bytes, more than the 7 allowed; if you trust it, set the environment variable TRILABEL_MAX_IMAGE_BYTES"
+    expected = (
+        "8 bytes, more than the 7 allowed; if you trust it, set the environment variable TRILABEL_MAX_IMAGE_BYTES"
+    )
     assert expected in refused(tmp_path / "file", IMAGE_BYTES)
     monkeypatch.setenv(IMAGE_BYTES, "8")
     open_input(tmp_path / "file", IMAGE_BYTES).close()

@@ -31,7 +31,9 @@ def test_control_and_format_characters_are_made_visible(text, shown):
     assert printable(text) == shown
 
 
-@pytest.mark.parametrize("text", ["Straße", "鳥", "नमस्ते", "می‌خواهم", "👨‍👩‍👧 family", "❤️", "C:\\new\\table", "[red]$x$", "é"])
+@pytest.mark.parametrize(
+    "text", ["Straße", "鳥", "नमस्ते", "می‌خواهم", "👨‍👩‍👧 family", "❤️", "C:\\new\\table", "[red]$x$", "é"]
+)
 def test_letters_of_all_languages_and_emoji_stay_as_they_are(text):
     assert printable(text) == text
 
@@ -49,7 +51,12 @@ def test_long_names_are_shortened_in_messages_and_long_messages_too():
     path = "/data/" + "folder/" * 30 + "image.jpg"
     assert message(f"{path}: no such image") == f"{path}: no such image"
     short = message(f"class '{'x' * 10_000}end' is listed twice")
-    assert short.startswith("class 'xxx") and "x…x" in short and short.endswith("end' is listed twice") and len(short) < 500
+    assert (
+        short.startswith("class 'xxx")
+        and "x…x" in short
+        and short.endswith("end' is listed twice")
+        and len(short) < 500
+    )
     assert len(message("many words " * 10_000)) < 9000
     assert message("line\nend") == "line\\nend"
 

@@ -86,7 +86,9 @@ def test_a_dark_16_bit_image_stays_dark(tmp_path):
     dark = GRAY.astype(np.uint16)
     for data in wide_grays(dark):
         assert decode(written(tmp_path, data), SIZE).max() <= 1
-    half, full = (decode(written(tmp_path, encoded(Image.fromarray(dark * times), "PNG")), SIZE) for times in (128, 257))
+    half, full = (
+        decode(written(tmp_path, encoded(Image.fromarray(dark * times), "PNG")), SIZE) for times in (128, 257)
+    )
     assert distance(half, as_array(full) // 2) <= 1, "half the exposure is half as bright"
 
 

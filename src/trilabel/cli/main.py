@@ -26,6 +26,7 @@ from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
 from trilabel.errors import TrilabelError
 from trilabel.log import shown
+from trilabel.printable import message as one_message
 from trilabel.training.signals import graceful_termination
 
 COMMANDS: dict[str, type[Any]] = {
@@ -122,7 +123,7 @@ def _commands_in(group: str) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"trilabel: {message}", file=sys.stderr)
+    print(f"trilabel: {one_message(message)}", file=sys.stderr)
     return code
 
 

@@ -8,7 +8,7 @@ import tyro
 
 import trilabel as tl
 from trilabel.cli.arguments import Broken, RunPath, UsageError, require_probability
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
 
@@ -55,10 +55,10 @@ class Predict:
         if self.json:
             return print_json(found.to_records(self.threshold))
         if self.out is not None:
-            return print(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
+            return print_line(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
         for record in found.to_records(self.threshold):
             classes = "  ".join(f"{name} {record['scores'][name]:.2f}" for name in record["present"])
-            print(f"{record['image']}\t{classes or '(none)'}")
+            print_line(record["image"], classes or "(none)", between="\t")
         return None
 
     def _check(self) -> None:

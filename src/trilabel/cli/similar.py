@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import trilabel as tl
 from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, check_output_folder, require_positive
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
 
@@ -72,8 +72,10 @@ class Similar:
         if self.json:
             pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
             return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
-        print(f"{len(ids):,} images, {len(found):,} pairs of similar images")
-        return print("\n".join(map(str, files)))
+        print_line(f"{len(ids):,} images, {len(found):,} pairs of similar images")
+        for file in files:
+            print_line(str(file))
+        return None
 
     def _score(self, model: "tl.Model", dataset: "Dataset") -> "tuple[Tensor, Tensor, list[int]]":
         """(features, logits, rows) of the images to compare."""

@@ -40,7 +40,7 @@ _TURNS = {  # the operation that makes an image upright, by the orientation that
 def open_image(path: str | Path) -> Iterator[Image.Image]:
     """Opens an image file to see its size or to decode it; refuses what is no regular file, or too large."""
     most = limit(IMAGE_PIXELS)
-    if Image.MAX_IMAGE_PIXELS is not None and 2 * Image.MAX_IMAGE_PIXELS < most:
+    if Image.MAX_IMAGE_PIXELS is not None and most > 2 * Image.MAX_IMAGE_PIXELS:
         Image.MAX_IMAGE_PIXELS = most  # Pillow refuses twice as many on its own
     with open_input(path, IMAGE_BYTES) as opened:
         try:

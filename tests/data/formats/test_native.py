@@ -209,7 +209,9 @@ def forge(path, arrays=None, about=None, entries=None):
     whole, description = native._contents(layout.dataset(path.parent), path)
     whole |= arrays or {}
     whole = dict(sorted(whole.items(), key=lambda pair: -pair[1].itemsize))
-    description["checksums"] = {name: native._checksum(array, lambda count=1, words="": None) for name, array in whole.items()}
+    description["checksums"] = {
+        name: native._checksum(array, lambda count=1, words="": None) for name, array in whole.items()
+    }
     description |= about or {}
     content = native._header(whole, description)
     if entries is not None:

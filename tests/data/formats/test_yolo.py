@@ -522,7 +522,11 @@ def test_images_elsewhere_are_read_as_before(six, tmp_path):
     """An absolute path, as Ultralytics writes, and a folder beside or around that of the file."""
     elsewhere = tmp_path / "configs/inner/data.yaml"
     elsewhere.parent.mkdir(parents=True)
-    for text in (f"path: {six}\ntrain: images/train\n", f"train: {six}/images/train\n", f"train: ../../{six.name}/images/train\n"):
+    for text in (
+        f"path: {six}\ntrain: images/train\n",
+        f"train: {six}/images/train\n",
+        f"train: ../../{six.name}/images/train\n",
+    ):
         elsewhere.write_text(text + "names: [a, b, c]\n")
         assert len(read(elsewhere)) == 4
     (six / "configs").mkdir()

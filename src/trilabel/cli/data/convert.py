@@ -6,7 +6,7 @@ from pathlib import Path
 from trilabel.cli.arguments import DataPath
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Convert:
         if self.json:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
             return print_json({"out": str(self.out), **sizes, "warnings": warnings})
-        return print(
+        return print_line(
             f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
             f"({labels.known_share:.2%}){' (see the warnings)' if warnings else ''}"
         )

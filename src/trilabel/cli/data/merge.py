@@ -10,7 +10,7 @@ import tyro
 from trilabel.cli.arguments import UsageError
 from trilabel.cli.data.output import check_writable, write_dataset
 from trilabel.cli.data_options import read_data
-from trilabel.cli.render import MOST_SHOWN, print_json, print_table
+from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,33 +67,36 @@ def _name_and_path(text: str) -> tuple[str, str]:
 
 def print_merge(out: str, found: Mapping[str, Any]) -> None:
     """Prints the report of `trilabel.data.merge`."""
-    print(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
+    print_line(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
     rows = [[one["set"], *(f"{one[key]:,}" for key in ("images", "classes", "known"))] for one in found["sets"]]
     print_table(["set", "images", "classes", "labels known"], rows)
     shared = found["classes_in_several_sets"]
-    print(f"\n{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
-    print(f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict")
+    print_line()
+    print_line(f"{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
+    print_line(
+        f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict"
+    )
     for name, count in list(found["contradicting_per_class"].items())[:MOST_SHOWN]:
-        print(f"  {name}: {count:,}")
+        print_line(f"  {name}: {count:,}")
     for one in found["contradictions"][:MOST_SHOWN]:
-        print(
+        print_line(
             f"  {one['image']}, {one['class']}: present in {', '.join(one['present'])}, "
             f"absent in {', '.join(one['absent'])}"
         )
     if found["contradicting"] > MOST_SHOWN:
-        print("  (--json lists all)")
+        print_line("  (--json lists all)")
     if found["images_in_different_splits"]:
-        print(
+        print_line(
             f"{found['images_in_different_splits']:,} images are in different splits of different sets "
             "and are kept out of train"
         )
     if not found["images_in_several_sets"]:
         ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
-        print(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
+        print_line(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
     for one in found["classes_joined_of_some"][:MOST_SHOWN]:
-        print(
+        print_line(
             f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where "
             f"{' and '.join(map(repr, one['has']))} is absent, {one['class']!r} is absent"
         )
     for names in found["classes_with_similar_names"][:MOST_SHOWN]:
-        print(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")
+        print_line(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")

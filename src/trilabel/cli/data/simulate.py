@@ -9,7 +9,7 @@ import tyro
 from trilabel.cli.arguments import DataPath
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Simulate:
         if self.json:
             known = {"known_before": before.known, "known_after": after.known}
             return print_json({"table": str(self.out), "images": len(rows), **known})
-        return print(
+        return print_line(
             f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
             f"({after.known_share:.2%} of all known); read it without --images, its paths are relative to its folder"
         )

@@ -74,8 +74,8 @@ def check_fits(path: Path, images: int, classes: int) -> None:
     if needed > free:
         raise TrilabelError(
             f"{path}: {images:,} images × {classes:,} classes that are all present or absent need "
-            f"{needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free; leave out classes or images, or read "
-            "labels that are not listed as unknown"
+            f"{needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free; leave out some, or read labels that "
+            "are not listed as unknown"
         )
 
 
