@@ -50,3 +50,18 @@ def test_broken_images_stop_or_are_left_out(project: Path, run: Path, tmp_path: 
     assert "broken image" in line
     records = result(capsys, "predict", run, tmp_path, "--broken", "skip")
     assert [Path(record["image"]).name for record in records] == [file.name for file in files if file != files[1]]
+
+
+def test_names_that_a_spreadsheet_runs(run, project, tmp_path, capsys, caplog, monkeypatch):
+    """Warned of, or written as text."""
+    image = tmp_path / "=cmd.png"
+    image.write_bytes(next((project / "photos").iterdir()).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert call("predict", run, "=cmd.png", "--out", "a.csv") == 0
+    assert "a.csv: 1 names begin with = + - or @" in caplog.text and "--safe-cells" in caplog.text
+    caplog.clear()
+    assert call("predict", run, "=cmd.png", "--out", "b.csv", "--safe-cells") == 0
+    assert "begin with" not in caplog.text
+    assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("=cmd.png,")
+    assert (tmp_path / "b.csv").read_text().splitlines()[1].startswith("'=cmd.png,")
+    assert "give --out FILE.csv" in complaint(capsys, "predict", run, image, "--safe-cells", code=2)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trilabel.cli.arguments import UsageError
+from trilabel.cli.arguments import SafeCells, UsageError
 from trilabel.cli.data.output import check_writable, write_dataset
 from trilabel.cli.data_options import read_data
 from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
@@ -36,6 +36,7 @@ class Merge:
     """What to do with a label that is present in one set and absent in another."""
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
     json: bool = False
@@ -45,7 +46,7 @@ class Merge:
         from trilabel.data.merge import merge
         from trilabel.data.merge.class_map import read_class_map
 
-        check_writable(self.out, self.to, "wide", self.overwrite)
+        check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
         if len(self.sets) < 2:
             raise UsageError("data merge: give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
@@ -54,7 +55,7 @@ class Merge:
         classes = read_class_map(self.map) if self.map else None
         sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
-        write_dataset(merged, self.out, self.to, "wide")
+        write_dataset(merged, self.out, self.to, "wide", self.safe_cells)
         print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)
 
 
