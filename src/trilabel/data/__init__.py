@@ -17,7 +17,6 @@ from trilabel.data.options import check_choice, check_options
 from trilabel.data.scenes import scenes
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
-from trilabel.input_files import open_input
 from trilabel.labels.names import Names
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
@@ -45,8 +44,6 @@ def read(
     path = Path(path)
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
-    if not path.is_dir():
-        open_input(path).close()  # whether it is a file and may be read, before formats are told apart by its bytes
     check_choice(path, "missing", missing, ("keep", "drop"))
     reader = FORMATS[format_of(path, format)]
     check_options(path, reader.read, options)

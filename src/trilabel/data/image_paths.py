@@ -135,7 +135,8 @@ def files_below(root: str | Path, wanted: Callable[[str], bool] | None = None) -
     With `wanted`, a folder of many other files raises a TrilabelError instead of being searched to its end.
     """
     seen = useful = 0
-    pending = [(str(root), "", (os.path.realpath(root),))]  # a folder, its path below the root, the links on the way
+    # A folder, its path below the root, and where the links on the way led.
+    pending: list[tuple[str, str, tuple[str, ...]]] = [(str(root), "", (os.path.realpath(root),))]
     while pending:
         folder, prefix, links = pending.pop()
         for entry in _entries(folder):

@@ -31,6 +31,7 @@ from trilabel.data.options import check_options, options_from_text, options_of
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.data.text_files import peeking_once
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.input_files import open_input
 from trilabel.settings import choices_of
 
 __all__ = ["FORMATS", "Format", "describe_formats", "format_of", "options_from_text", "options_of", "writer_of"]
@@ -93,6 +94,8 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
 
 def format_of(path: Path, format: str | None) -> str:
     """The name of the given format, or else of the first that detects the path."""
+    if path.exists() and not path.is_dir():
+        open_input(path).close()  # whether it is a file and may be read: formats see only that its bytes are not theirs
     known = ", ".join(FORMATS)
     if format is not None:
         if format not in FORMATS:
