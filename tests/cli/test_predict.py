@@ -1,6 +1,9 @@
 """`trilabel predict`: tables, records, lines, and broken images."""
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -65,3 +68,18 @@ def test_names_that_a_spreadsheet_runs(run, project, tmp_path, capsys, caplog, m
     assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("=cmd.png,")
     assert (tmp_path / "b.csv").read_text().splitlines()[1].startswith("'=cmd.png,")
     assert "give --out FILE.csv" in complaint(capsys, "predict", run, image, "--safe-cells", code=2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text on other systems")
+def test_a_file_whose_name_is_no_text(run, project, tmp_path, capsys):
+    """Bytes that are not UTF-8 are kept in files and shown on the terminal."""
+    image = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png")
+    shutil.copy(next((project / "photos").iterdir()), image)
+    assert call("predict", run, image, "--out", tmp_path / "a.csv", "--workers", "0") == 0
+    assert b"/caf\xe9.png," in (tmp_path / "a.csv").read_bytes()
+    assert call("predict", run, image, "--out", tmp_path / "a.json", "--workers", "0") == 0
+    assert json.loads((tmp_path / "a.json").read_text())[0]["image"] == image
+    capsys.readouterr()
+    assert call("predict", run, image, "--workers", "0") == 0
+    assert "/caf\\udce9.png\t" in capsys.readouterr().out
+    assert result(capsys, "predict", run, image, "--workers", "0")[0]["image"] == image

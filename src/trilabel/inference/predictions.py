@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import replacing, write_text
+from trilabel.printable import json_escaped
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Predictions:
         table = pd.DataFrame(self.scores, columns=list(map(cell, self.classes)))
         table.insert(0, "image", list(map(cell, self.ids)), allow_duplicates=True)  # a class may have this name too
         with replacing(path) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.6g")
+            # The name of a file may be bytes that are not UTF-8: they are written as they are.
+            table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
 
     def to_records(self, threshold: float = 0.5) -> list[dict[str, Any]]:
         """One record per image: its id, the classes at or above the threshold (highest first), and all scores."""
@@ -53,4 +55,4 @@ class Predictions:
 
     def to_json(self, path: str | Path, threshold: float = 0.5) -> None:
         """Writes `to_records` as a JSON file."""
-        write_text(path, json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1))
+        write_text(path, json_escaped(json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1)))
