@@ -1,5 +1,6 @@
 """Files that are no files, and files that may not be read."""
 
+import codecs
 import os
 import tempfile
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ def as_somebody_else() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
+    codecs.lookup("utf-8-sig")  # loaded when it is first used, from a folder that may be root's own
     os.seteuid(_NOBODY)
     try:
         yield
