@@ -21,6 +21,12 @@ _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
 )
+_AT_MOST = {  # more than anybody needs, and little enough that a stranger's configuration cannot fill the memory
+    "image_size": LARGEST_IMAGE,
+    "batch_size": 1 << 20,
+    "workers": 1024,
+    "devices": 1024,
+}
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
 
@@ -148,8 +154,9 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
-        if self.image_size is not None and self.image_size > LARGEST_IMAGE:
-            raise TrilabelError(f"image_size must be at most {LARGEST_IMAGE:,} pixels, not {self.image_size}")
+        for name, most in _AT_MOST.items():
+            if (getattr(self, name) or 0) > most:
+                raise TrilabelError(f"{name} must be at most {most:,}, not {getattr(self, name):,}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop must be a share of the area, above 0 and up to 1, not {self.crop}")
         if not 0 <= self.erase <= 1:

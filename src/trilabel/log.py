@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO, TypeVar, cast
 
+from trilabel.printable import message
+
 T = TypeVar("T")
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -20,6 +22,15 @@ _SECONDS_BEFORE_FIRST = 2.0
 
 log = logging.getLogger("trilabel")
 log.addHandler(logging.NullHandler())
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    """Names that others chose stand in most lines: no handler, terminal or log file gets control characters."""
+    record.msg, record.args = message(record.getMessage()), None
+    return True
+
+
+log.addFilter(_make_printable)
 
 
 class Advance(Protocol):
@@ -147,18 +158,18 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[words]}", markup=False),
     )
     with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
-        task = bar.add_task(what, total=total, words="")
+        task = bar.add_task(message(what), total=total, words="")
 
         def advance(count: int = 1, words: str = "") -> None:
             if words:
-                bar.update(task, advance=count, words=words)
+                bar.update(task, advance=count, words=message(words))
             else:
                 bar.advance(task, count)
 

@@ -1,7 +1,9 @@
 """`trilabel predict`: tables, records, lines, and broken images."""
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -79,3 +81,33 @@ def test_a_model_that_gives_nan_writes_nothing(project: Path, run: Path, tmp_pat
         assert sorted(tmp_path.rglob("*")) == before
         (photos / "broken.png").write_bytes(b"no image")  # of which nothing is said
         before = sorted(tmp_path.rglob("*"))
+
+
+def test_names_that_a_spreadsheet_runs(run, project, tmp_path, capsys, caplog, monkeypatch):
+    """Warned of, or written as text."""
+    image = tmp_path / "=cmd.png"
+    image.write_bytes(next((project / "photos").iterdir()).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert call("predict", run, "=cmd.png", "--out", "a.csv") == 0
+    assert "a.csv: 1 names begin with = + - or @" in caplog.text and "--safe-cells" in caplog.text
+    caplog.clear()
+    assert call("predict", run, "=cmd.png", "--out", "b.csv", "--safe-cells") == 0
+    assert "begin with" not in caplog.text
+    assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("=cmd.png,")
+    assert (tmp_path / "b.csv").read_text().splitlines()[1].startswith("'=cmd.png,")
+    assert "give --out FILE.csv" in complaint(capsys, "predict", run, image, "--safe-cells", code=2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text on other systems")
+def test_a_file_whose_name_is_no_text(run, project, tmp_path, capsys):
+    """Bytes that are not UTF-8 are kept in files and shown on the terminal."""
+    image = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png")
+    shutil.copy(next((project / "photos").iterdir()), image)
+    assert call("predict", run, image, "--out", tmp_path / "a.csv", "--workers", "0") == 0
+    assert b"/caf\xe9.png," in (tmp_path / "a.csv").read_bytes()
+    assert call("predict", run, image, "--out", tmp_path / "a.json", "--workers", "0") == 0
+    assert json.loads((tmp_path / "a.json").read_text())[0]["image"] == image
+    capsys.readouterr()
+    assert call("predict", run, image, "--workers", "0") == 0
+    assert "/caf\\udce9.png\t" in capsys.readouterr().out
+    assert result(capsys, "predict", run, image, "--workers", "0")[0]["image"] == image

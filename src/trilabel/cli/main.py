@@ -28,6 +28,7 @@ from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
 from trilabel.errors import TrilabelError, system_error
 from trilabel.log import shown
+from trilabel.printable import message as one_message
 from trilabel.training.signals import graceful_termination
 
 COMMANDS: dict[str, type[Any]] = {
@@ -126,7 +127,7 @@ def _commands_in(group: str) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"trilabel: {message}", file=sys.stderr)
+    print(f"trilabel: {one_message(message)}", file=sys.stderr)
     return code
 
 

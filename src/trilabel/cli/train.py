@@ -10,7 +10,7 @@ import tyro
 import trilabel as tl
 from trilabel.cli.arguments import OptionalDataPath, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_training_data, with_absolute_paths
-from trilabel.cli.render import print_json, print_metrics
+from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
@@ -138,5 +138,6 @@ def _print_result(run: "Run", as_json: bool) -> None:
         epochs = sum(record.stage == run.best.stage for record in run.history)
         print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
     else:
-        print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
-    return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+        print_line(f"{len(run.history)} epochs done; no validation, so the last one is kept")
+    print_line(f"run folder: {run.folder}")
+    return print_line(f"try next: trilabel predict {run.folder} IMAGES --out predictions.csv")
