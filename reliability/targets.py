@@ -1,0 +1,302 @@
+"""What reads a mutated file: every reader of data, images, run folders, specs and side tables, and the command line."""
+
+import gzip
+import io
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from reliability.material import SIZE, write_project
+from tests.data.formats import layouts
+
+CLASSES = ("cat", "dog", "stop sign")
+_SPEC = """\
+labels = ["all", "keep-share=0.5"]
+seeds = [3, 4]
+hide_seed = 7
+[train]
+epochs = 5
+val = 0.2
+precision = "bf16"
+[search]
+epochs = 1
+budget = 3
+grid = {lr = [1e-3, 1e-4]}
+[rows.ROLE]
+recipe = "cole2021-role"
+[rows."LL, as they did"]
+recipe = "kim2022-ll-ct"
+as_published = true
+labels = ["single-positive"]
+settings.delta = 0.5
+lr = 2e-5
+search = "published"
+[rows.own]
+method = "hill"
+head_settings.top = 0.1
+search = {lr = [1.0], batch_size = [8, 16]}
+"""
+_SETTINGS = """\
+--recipe=small
+--method=known-only
+--set=gamma=2
+--set=head.top=0.1
+--head=weldon
+--epochs=3
+--lr=0.1
+--image-size=32
+--stages=linear
+--select=mAP
+--relabel=score
+"""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Files of which one is mutated, and what reads them then. It may raise a TrilabelError, nothing else."""
+
+    name: str
+    files: tuple[Path, ...]
+    read: Callable[[], object]
+    weight: int = 1
+
+
+class WrongEnd(Exception):
+    """The command line ended in a way it must not."""
+
+
+def command_line(*arguments: object) -> None:
+    """Runs a command; raises an error unless it succeeds, or fails with one clear line."""
+    from trilabel.cli.main import main
+
+    out, error = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(error):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:  # tyro ends the process for wrong usage
+            code = int(ended.code or 0)
+    printed = error.getvalue()
+    lines = [line for line in printed.splitlines() if line.startswith("trilabel: ")]
+    if code not in (0, 1, 2) or "Traceback" in printed or "--debug" in printed or (code == 1 and len(lines) != 1):
+        raise WrongEnd(f"exit {code}: {printed.strip()[-500:]}")
+
+
+def make_targets(root: Path) -> list[Target]:
+    """All targets, their files below `root`. Nothing is trained: `write_run` makes the run."""
+    makers = (_formats, _compressed, _images, _run_folder, _files_of_comparisons, _side_tables)
+    return [target for maker in makers for target in maker(_new(root, maker.__name__.strip("_")))]
+
+
+def _new(root: Path, name: str) -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _with_content(folder: Path) -> tuple[Path, ...]:
+    return tuple(file for file in sorted(folder.rglob("*")) if file.is_file() and file.stat().st_size)
+
+
+# ---- data
+
+
+def _read(path: Path) -> None:
+    import trilabel as tl
+    from trilabel.data.inspect import inspect
+
+    dataset = tl.data.read(path)
+    dataset.labels.csr.check_format(full_check=True)
+    inspect(dataset)
+
+
+def _formats(root: Path) -> Iterator[Target]:
+    for module in iter_modules(layouts.__path__):
+        folder = _new(root, module.name)
+        path: Path = import_module(f"tests.data.formats.layouts.{module.name}").write(folder)
+        files = _with_content(folder)
+        if files:
+            yield Target(f"format {module.name}", files, lambda path=path: _read(path), 8)
+            yield Target(f"data inspect, {module.name}", files, lambda path=path: command_line("data", "inspect", path))
+
+
+def _compressed(root: Path) -> Iterator[Target]:
+    for name in ("csv_wide", "csv_long", "csv_tags"):
+        path: Path = import_module(f"tests.data.formats.layouts.{name}").write(_new(root, name))
+        packed = path.with_name(f"{path.name}.gz")
+        packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
+        yield Target(f"compressed {name}", (packed,), lambda path=packed: _read(path), 8)
+
+
+# ---- images
+
+
+def _images(root: Path) -> Iterator[Target]:
+    y, x = np.mgrid[:40, :48]
+    pixels = np.stack((5 * x, 6 * y, (x * y) % 256), 2).astype(np.uint8)
+    color, gray = Image.fromarray(pixels), Image.fromarray((pixels[..., 2].astype(np.uint16) * 256))
+    kinds: dict[str, tuple[Image.Image, dict[str, Any]]] = {
+        "color.png": (color, {}),
+        "palette.png": (color.convert("P"), {"transparency": 3}),
+        "gray16.png": (gray, {}),
+        "plain.jpg": (color, {"exif": _turned()}),
+        "progressive.jpg": (color, {"progressive": True}),
+        "cmyk.jpg": (color.convert("CMYK"), {}),
+        "lossy.webp": (color, {}),
+        "lossless.webp": (color, {"lossless": True}),
+        "plain.tif": (color, {}),
+        "packed.tif": (color, {"compression": "tiff_lzw"}),
+        "gray16.tif": (gray, {}),
+        "float.tif": (Image.fromarray(pixels[..., 0].astype(np.float32) / 255), {}),
+        "moving.gif": (color, {"save_all": True, "append_images": [color.rotate(90)]}),
+        "plain.bmp": (color, {}),
+    }
+    for name, (image, options) in kinds.items():
+        path = root / name
+        image.save(path, **options)
+        yield Target(f"image {name}", (path,), lambda path=path: _decode(path), 8)
+
+
+def _turned() -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return exif
+
+
+def _decode(path: Path) -> None:
+    from trilabel.data.decode import check_image, decode
+
+    check_image(str(path))
+    image = decode(path, SIZE)
+    if tuple(image.shape) != (3, SIZE, SIZE):
+        raise WrongEnd(f"decoded as {tuple(image.shape)}")
+
+
+# ---- run folders
+
+
+def write_run(folder: Path) -> None:
+    """A small data set and a run trained on it, in `folder`."""
+    from trilabel.cli.main import main
+
+    data, run = write_project(folder / "data"), folder / "run"
+    words = ["--image-size", str(SIZE), "--epochs", "2", "--workers", "0", "--batch-size", "8", "--relabel", "score"]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        assert main(["train", str(data / "labels.csv"), "--out", str(run), *words]) == 0
+        table = ["predict", str(run), str(data / "photos"), "--workers", "0", "--out"]
+        assert main([*table, str(folder / "predictions.csv")]) == 0
+        assert main([*table, str(folder / "predictions.json")]) == 0
+
+
+def _run_folder(root: Path) -> Iterator[Target]:
+    import trilabel as tl
+    from trilabel.labels import Labels
+    from trilabel.training.run_folder import RunFolder
+
+    made = root.parent / "made"
+    shutil.copytree(made, root, dirs_exist_ok=True)
+    run, image = root / "run", next((root / "data/photos").iterdir())
+    folder = RunFolder(run)
+    config, history, best = run / "config.json", run / "metrics.jsonl", folder.best
+    yield Target("run: config.json", (config,), folder.read, 20)
+    yield Target("run: metrics.jsonl", (history,), folder.read_history, 20)
+    yield Target("run: labels.npz", (folder.labels,), lambda: Labels.load(folder.labels), 20)
+    yield Target("run: best.safetensors", (best,), folder.best_record, 15)
+    yield Target("run: load", (config, best), lambda: tl.load(run), 8)
+    yield Target("run: predict", (config, best), lambda: command_line("predict", run, image, "--workers", 0), 4)
+    everything = (history, folder.labels, folder.last, best)
+    resume = ("train", "--resume", run, "--workers", 0)
+    yield Target("run: resume", everything, lambda: _restoring(run, lambda: command_line(*resume)), 3)
+    yield Target("run: report", (config, history, best), lambda: command_line("report", run, "--json"), 1)
+    evaluated = ("evaluate", run, "--workers", 0)
+    yield Target("run: evaluate", (config, best), lambda: command_line(*evaluated), 2)
+    weights = ("train", root / "data/labels.csv", "--out", root / "new", "--weights", run, "--epochs", 1, "--overwrite",
+               "--image-size", SIZE, "--workers", 0)  # fmt: skip
+    yield Target("run: as weights", (best,), lambda: command_line(*weights), 1)
+    for name in ("predictions.csv", "predictions.json"):
+        yield Target(f"table of predictions, {name[-4:]}", (root / name,), lambda path=root / name: _read(path), 6)
+
+
+def _restoring(run: Path, work: Callable[[], None]) -> None:
+    """What a run that resumes writes is put back."""
+    kept = {file: file.read_bytes() for file in run.iterdir() if file.is_file()}
+    try:
+        work()
+    finally:
+        for file in run.iterdir():
+            if file not in kept:
+                file.unlink() if file.is_file() else shutil.rmtree(file)
+        for file, content in kept.items():
+            if file.read_bytes() != content if file.is_file() else True:
+                file.write_bytes(content)
+
+
+# ---- specs, settings, results
+
+
+def _files_of_comparisons(root: Path) -> Iterator[Target]:
+    from trilabel.compare.checks import check_spec
+    from trilabel.compare.spec_file import read_spec
+    from trilabel.compare.store import read_result
+    from trilabel.config import Config
+
+    spec, settings, result = root / "spec.toml", root / "settings.txt", root / "result.json"
+    spec.write_text(_SPEC)
+    settings.write_text(_SETTINGS)
+    result.write_text('{"row": "a", "labels": "all", "seed": 0, "metrics": {"mAP": 0.5}, "validation": 0.5, "epoch": 1}')
+    base = Config(method="known-only", epochs=2, lr=3e-3, image_size=32, workers=0)
+    yield Target("spec.toml", (spec,), lambda: check_spec(read_spec(spec, base)), 30)
+    yield Target("settings", (settings,), lambda: _parse_settings(settings), 10)
+    yield Target("result.json", (result,), lambda: read_result(root), 8)
+
+
+def _parse_settings(file: Path) -> None:
+    """The lines as options of `trilabel train`, up to what is checked before data is read."""
+    from trilabel.cli.arguments import UsageError
+    from trilabel.cli.main import parse
+    from trilabel.errors import TrilabelError
+    from trilabel.methods import METHODS
+    from trilabel.models import check_graph, check_head
+    from trilabel.settings import settings_of
+
+    words = file.read_bytes().decode(errors="surrogateescape").splitlines()
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        try:
+            config = parse("train", ["scenes", *(word for word in words if word)]).chosen_config()  # type: ignore[attr-defined]
+        except (SystemExit, UsageError):
+            return
+    if config.method not in METHODS:
+        raise TrilabelError("no such method")
+    settings_of(METHODS[config.method].Settings, config.settings, config.method)
+    check_head(config)
+    check_graph(config)
+
+
+# ---- side tables
+
+
+def _side_tables(root: Path) -> Iterator[Target]:
+    from trilabel.data.merge.class_map import read_class_map
+    from trilabel.data.side_tables import label_graph
+    from trilabel.data.side_tables.class_vectors import read_vectors
+    from trilabel.data.side_tables.side_information import read_groups
+    from trilabel.labels.names import Names
+
+    ids = Names([f"{number}.jpg" for number in range(6)])
+    graph, groups, vectors, classes = (root / name for name in ("graph.csv", "groups.csv", "vectors.txt", "map.csv"))
+    graph.write_text("label,neighbor,weight\ncat,dog,0.5\ndog,cat,0.25\nstop sign,dog,1\n")
+    groups.write_text("image,group\n" + "".join(f"{name},{number % 2}\n" for number, name in enumerate(ids)))
+    vectors.write_text("4 3\ncat 1 0 0\nDog 0 1 0\nstop 0 0 1\nsign 1e-3 .5 -2\n")
+    classes.write_text("set,from,to\n,cat,feline\none,dog,\n,stop sign,sign\n")
+    yield Target("label graph", (graph,), lambda: label_graph.from_file(graph, CLASSES), 10)
+    yield Target("groups", (groups,), lambda: read_groups(groups, ids), 10)
+    yield Target("class vectors", (vectors,), lambda: read_vectors(vectors, CLASSES, 3), 10)
+    yield Target("class map", (classes,), lambda: read_class_map(classes), 10)
