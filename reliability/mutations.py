@@ -5,10 +5,8 @@ python -m reliability.mutations --seed 0 --only 4711 --keep FOLDER    # one case
 """
 
 import argparse
-import contextlib
 import gc
 import json
-import multiprocessing
 import os
 import random
 import resource
@@ -18,14 +16,14 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from reliability.mutators import mutate
-from reliability.processes import _context
+from reliability.processes import SECONDS_BETWEEN_LINES, fork_context
 from reliability.targets import Target, make_targets, write_run
 
 LONGEST = 10.0  # seconds of computing
@@ -46,8 +44,8 @@ class Outcome(NamedTuple):
 class Cases:
     """The cases of a seed: number -> target, file and mutation."""
 
-    def __init__(self, root: Path, seed: int) -> None:
-        self.seed, self.targets = seed, make_targets(root)
+    def __init__(self, root: Path, made: Path, seed: int) -> None:
+        self.seed, self.targets = seed, make_targets(root, made)
         order = [target for target in self.targets for _ in range(target.weight)]
         random.Random(f"order {seed}").shuffle(order)
         self.order = order
@@ -84,7 +82,7 @@ class Cases:
         return Outcome(number, target.name, False)
 
 
-def _work(root: str, seed: int, numbers: "range", places: Any, results: Any) -> None:
+def _work(root: str, made: str, seed: int, numbers: range, places: Any, results: Any) -> None:
     """A worker: all its cases, one after the other; `places` tells the watchdog where it is."""
     import torch
 
@@ -93,7 +91,7 @@ def _work(root: str, seed: int, numbers: "range", places: Any, results: Any) -> 
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    cases = Cases(Path(root), seed)
+    cases = Cases(Path(root), Path(made), seed)
     used = psutil.Process().memory_info().vms
     resource.setrlimit(resource.RLIMIT_AS, (used + _ADDRESS_SPACE, resource.RLIM_INFINITY))
     for number in numbers:
@@ -114,47 +112,55 @@ def _peak_memory() -> int:
 
 
 class Worker:
-    """A process for every n-th case, which is killed and started again if it hangs."""
+    """A process for every n-th case; killed and started again after the case in which it hangs or dies."""
 
     def __init__(self, root: Path, seed: int, numbers: range) -> None:
-        self.root, self.seed, self.numbers, self.restarts = root, seed, numbers, 0
+        self.root, self.seed, self.numbers, self.starts = root, seed, numbers, 0
+        self.done = False
         self._start()
 
     def _start(self) -> None:
-        context = _context()
-        self.places = context.Array("d", [-1.0, 0.0, 0.0])
-        self.results = context.SimpleQueue()
-        folder = self.root / f"{self.numbers.start}-{self.restarts}"
-        (folder / "made").parent.mkdir()
-        os.symlink(self.root / "made", folder / "made")
-        arguments = (str(folder), self.seed, self.numbers, self.places, self.results)
+        context = fork_context()
+        self._places = context.Array("d", [-1.0, 0.0, 0.0])
+        self._results = context.SimpleQueue()
+        folder = self.root / f"{self.numbers.start}-{self.starts}"
+        folder.mkdir()
+        self.starts += 1
+        arguments = (str(folder), str(self.root / "made"), self.seed, self.numbers, self._places, self._results)
         self.process = context.Process(target=_work, args=arguments, daemon=True)
         self.process.start()
 
-    def watch(self) -> Outcome | None:
-        """Kills a worker that hangs or has died; what became of its case."""
-        number, since, computed = self.places[:]
-        if self.process.is_alive():
-            if number < 0:
-                return None
-            with contextlib.suppress(psutil.Error):
-                about = psutil.Process(self.process.pid)
-                times, memory = about.cpu_times(), about.memory_info().rss
-                if memory > 2 * MOST_MEMORY:
-                    return self._end(f"{memory >> 20} MB of memory")
-                if times.user + times.system - computed > LONGEST or time.monotonic() - since > LONGEST_WAIT:
-                    return self._end(f"hangs ({time.monotonic() - since:.0f} s)")
-            return None
-        if not self.results.empty() or number < 0:
-            return None
-        return self._end(f"the process ended with {self.process.exitcode}")
+    def outcomes(self) -> Iterator[Outcome]:
+        """What is new."""
+        running, (number, since, computed) = self.process.is_alive(), self._places[:]
+        while not self._results.empty():
+            outcome = self._results.get()
+            if outcome is None:
+                self.done = True
+                return
+            yield outcome
+        if not running:
+            yield self._end(number, f"the process ended with {self.process.exitcode}")
+        elif number >= 0 and number == self._places[0]:
+            if wrong := self._excess(since, computed):
+                yield self._end(number, wrong)
 
-    def _end(self, error: str) -> Outcome:
-        number = int(self.places[0])
+    def _excess(self, since: float, computed: float) -> str:
+        try:
+            about = psutil.Process(self.process.pid)
+            times, memory = about.cpu_times(), about.memory_info().rss
+        except psutil.Error:  # it has just ended
+            return ""
+        if memory > 2 * MOST_MEMORY:
+            return f"{memory >> 20} MB of memory"
+        late = times.user + times.system - computed > LONGEST or time.monotonic() - since > LONGEST_WAIT
+        return f"hangs ({time.monotonic() - since:.0f} s)" if late else ""
+
+    def _end(self, place: float, error: str) -> Outcome:
         self.process.kill()
         self.process.join()
-        rest = range(number + self.numbers.step, self.numbers.stop, self.numbers.step)
-        self.numbers, self.restarts = rest, self.restarts + 1
+        number = int(place) if place >= 0 else self.numbers.start
+        self.numbers = range(number + self.numbers.step, self.numbers.stop, self.numbers.step)
         self._start()
         return Outcome(number, "", False, error)
 
@@ -173,27 +179,15 @@ def run_cases(
     running = [Worker(root, seed, range(first, cases, workers)) for first in range(min(workers, cases))]
     shown = time.monotonic()
     while running and time.monotonic() < until:
-        idle = True
-        for worker in list(running):
-            outcomes = [worker.watch()]
-            while not worker.results.empty():
-                outcome = worker.results.get()
-                if outcome is None:
-                    running.remove(worker)
-                    worker.process.join()
-                    break
-                outcomes.append(outcome)
-            for outcome in outcomes:
-                if outcome is not None:
-                    idle = False
-                    found.append(outcome)
-                    if outcome.error:
-                        show(f"--seed {seed} --only {outcome.number}: {outcome.target}: {outcome.error}")
-        if time.monotonic() - shown > 30:
+        for outcome in (outcome for worker in running for outcome in worker.outcomes()):
+            found.append(outcome)
+            if outcome.error:
+                show(f"--seed {seed} --only {outcome.number}: {outcome.target}: {outcome.error}")
+        running = [worker for worker in running if not worker.done]
+        if time.monotonic() - shown > SECONDS_BETWEEN_LINES:
             shown = time.monotonic()
             show(f"{len(found):,} mutated inputs, {sum(bool(outcome.error) for outcome in found)} faults")
-        if idle:
-            time.sleep(0.02)
+        time.sleep(0.05)
     for worker in running:
         worker.process.kill()
         worker.process.join()
@@ -224,7 +218,7 @@ def main() -> int:
         if given.only is not None:
             signal.alarm(int(LONGEST_WAIT))
             write_run(root / "made")
-            print(Cases(root, given.seed).run(given.only, given.keep))
+            print(Cases(root / "cases", root / "made", given.seed).run(given.only, given.keep))
             return 0
         found = run_cases(root, given.seed, given.cases, 60 * given.minutes)
     print(json.dumps(summary(found), indent=1))
@@ -232,5 +226,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    multiprocessing.freeze_support()
     sys.exit(main())

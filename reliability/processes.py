@@ -21,6 +21,7 @@ from reliability.faults import Call, Fault, Trap, watch
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS_UNTIL_HUNG = 300.0
+SECONDS_BETWEEN_LINES = 30.0  # of progress
 _PRELOADED = [
     "trilabel.cli.main", "trilabel.training.api", "trilabel.report.comparison", "trilabel.cli.compare_progress",
     "trilabel.inference.predictor", "trilabel.data.merge", "matplotlib.pyplot", "torch.optim", "torch._dynamo",
@@ -70,7 +71,7 @@ def call(
     kill_one_child: int | None = None,
 ) -> Ended:
     """Runs a function in a fork of the process that has everything imported."""
-    context = _context()
+    context = fork_context()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(work, arguments, theirs))
     began = time.monotonic()
@@ -95,7 +96,8 @@ def call(
     return Ended(process.exitcode or 0, seconds, output)
 
 
-def _context() -> Any:
+def fork_context() -> Any:
+    """Its processes are forks of one that has everything imported."""
     context = multiprocessing.get_context("forkserver")
     paths = [str(ROOT), str(ROOT / "src")]
     before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in paths]

@@ -89,10 +89,12 @@ def command_line(*arguments: object) -> None:
         raise WrongEnd(f"exit {code}: {printed.strip()[-500:]}")
 
 
-def make_targets(root: Path) -> list[Target]:
-    """All targets, their files below `root`. Nothing is trained: `write_run` makes the run."""
-    makers = (_formats, _compressed, _images, _run_folder, _files_of_comparisons, _side_tables)
-    return [target for maker in makers for target in maker(_new(root, maker.__name__.strip("_")))]
+def make_targets(root: Path, made: Path) -> list[Target]:
+    """All targets, their files below `root`. Nothing is trained: `write_run` has made the run, in `made`."""
+    shutil.copytree(made, root / "run_folder")
+    makers = (_formats, _compressed, _images, _files_of_comparisons, _side_tables)
+    found = [target for maker in makers for target in maker(_new(root, maker.__name__.strip("_")))]
+    return [*found, *_run_folder(root / "run_folder")]
 
 
 def _new(root: Path, name: str) -> Path:
@@ -201,8 +203,6 @@ def _run_folder(root: Path) -> Iterator[Target]:
     from trilabel.labels import Labels
     from trilabel.training.run_folder import RunFolder
 
-    made = root.parent / "made"
-    shutil.copytree(made, root, dirs_exist_ok=True)
     run, image = root / "run", next((root / "data/photos").iterdir())
     folder = RunFolder(run)
     config, history, best = run / "config.json", run / "metrics.jsonl", folder.best
@@ -276,8 +276,8 @@ def _parse_settings(file: Path) -> None:
     if config.method not in METHODS:
         raise TrilabelError("no such method")
     settings_of(METHODS[config.method].Settings, config.settings, config.method)
-    check_head(config)
-    check_graph(config)
+    check_head(config.head, config.head_settings)
+    check_graph(config.graph, config.graph_settings)
 
 
 # ---- side tables
