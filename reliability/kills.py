@@ -72,12 +72,9 @@ class Workshop:
     def undisturbed(self, case: Case) -> Undisturbed:
         """The result of a command that nobody disturbs; made once."""
         if case.name not in self._known:
-            out = self._place(case, "undisturbed")
-            ended = command(self._arguments(case, out))
+            out, record = self._place(case, "undisturbed"), self.folder / f"{_plain(case.name)}.calls"
+            ended = command(self._arguments(case, out), record=record, below=out.parent)
             assert ended.code == 0, f"{case.name}: {ended.output}"
-            record, recorded = self.folder / f"{_plain(case.name)}.calls", self._place(case, "recorded")
-            command(self._arguments(case, recorded), record=record, below=recorded.parent)
-            shutil.rmtree(recorded.parent)
             calls = tuple(Call(*line.split("\t")) for line in record.read_text().splitlines())
             self._known[case.name] = Undisturbed(case, out, ended.seconds, calls)
         return self._known[case.name]

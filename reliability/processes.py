@@ -69,8 +69,9 @@ def call(
     arguments: tuple[Any, ...],
     kill_after: float | None = None,
     kill_one_child: int | None = None,
+    limit: float = SECONDS_UNTIL_HUNG,
 ) -> Ended:
-    """Runs a function in a fork of the process that has everything imported."""
+    """Runs a function in a fork of the process that has everything imported; one that takes longer than `limit` hangs."""
     context = fork_context()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(work, arguments, theirs))
@@ -80,7 +81,7 @@ def call(
     parts: list[bytes] = []
     reader = threading.Thread(target=_drain, args=(ours, parts))
     reader.start()
-    process.join(SECONDS_UNTIL_HUNG if kill_after is None else kill_after)
+    process.join(limit if kill_after is None else kill_after)
     hung = kill_after is None and process.is_alive()
     if process.is_alive():
         _kill(process.pid or 0, None if hung else kill_one_child)

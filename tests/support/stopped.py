@@ -1,28 +1,16 @@
 """Processes that stop themselves by a signal at an exact moment, so that no test has to guess when that comes."""
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from reliability.processes import ROOT
 from tests.support import SECONDS_UNTIL_HUNG
 
-_PRELUDE = """
-import os, signal
-_left, _replace = [{times}], os.replace
-
-def _replace_and_stop(source, target, **options):
-    if os.path.basename(target) == {file!r}:
-        _left[0] -= 1
-        if _left[0] == 0 and {before}:
-            os.kill(os.getpid(), {number})
-    _replace(source, target, **options)
-    if os.path.basename(target) == {file!r} and _left[0] == 0 and not {before}:
-        os.kill(os.getpid(), {number})
-
-os.replace = _replace_and_stop
-"""
+_PRELUDE = "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
 _COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
 
 
@@ -53,4 +41,8 @@ def stopped_command(
 def run_script(script: str, arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     """Runs a Python script to its end, whatever that is."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG, env=environment
+    )
