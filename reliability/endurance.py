@@ -161,7 +161,7 @@ def _load(folder: str, table: str) -> None:
     import trilabel as tl
     from trilabel.data.images import ImageSource, in_order
 
-    paths = tl.data.read(table).paths
+    paths = tl.data.read(table).paths or ()
     source, seen = ImageSource(paths, SIZE, torch.device("cpu"), _workers()), 0
     for batch in source.batches(in_order(len(paths), 256)):
         seen += len(batch.positions)
@@ -171,7 +171,7 @@ def _load(folder: str, table: str) -> None:
 def _predict(folder: str, table: str) -> None:
     import trilabel as tl
 
-    paths = tl.data.read(table).paths
+    paths = tl.data.read(table).paths or ()
     found = tl.load(f"{folder}/run").predict(list(paths), batch_size=256, workers=_workers())
     found.to_csv(f"{folder}/predictions.csv")
     assert len(found.ids) == len(paths)
@@ -195,7 +195,8 @@ def summary(run: dict[str, Any] | None, large: dict[str, Any] | None) -> list[di
     if large:
         for name in ("read", "load", "predict"):
             step = large[name]
-            what = f"{large['images']:,} images, {name}: {step['bytes'] >> 20:,} MB, {step['images_per_second']:,} images/s"
+            speed = f"{step['bytes'] >> 20:,} MB, {step['images_per_second']:,} images/s"
+            what = f"{large['images']:,} images, {name}: {speed}"
             lost = sum(each.startswith(name) for each in large["lost"])
             rows.append({"fault": what, "tried": large["images"], "lost": lost})
     return rows

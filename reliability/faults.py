@@ -40,7 +40,9 @@ class Fault:
     size: int = 0
 
     def __str__(self) -> str:
-        return f"{self.how} call {self.number}" + (f", byte {self.size}" if self.how in ("in-write", "disk-full") else "")
+        return f"{self.how} call {self.number}" + (
+            f", byte {self.size}" if self.how in ("in-write", "disk-full") else ""
+        )
 
 
 class Trap:
@@ -87,7 +89,7 @@ def watch(notice: Notice, below: str | Path = "") -> None:
     ):  # fmt: skip
         setattr(module, name, _noticed(getattr(module, name), name, which, notice, str(below)))
     opened = _noticed(io.open, "open", 0, notice, str(below), _writes)
-    io.open = builtins.open = opened  # type: ignore[assignment]
+    io.open = builtins.open = opened
     os.open = _noticed(os.open, "open", 0, notice, str(below), _writes_by_flags)
 
 

@@ -199,7 +199,11 @@ def run_trials(
 def summary(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """A row per command and kind of fault, and one per kind of call."""
     rows = []
-    for kind, what in (("random", "killed at random moments"), ("chosen", "killed at chosen calls"), ("full", "disk full")):
+    for kind, what in (
+        ("random", "killed at random moments"),
+        ("chosen", "killed at chosen calls"),
+        ("full", "disk full"),
+    ):
         for case in dict.fromkeys(trial.case for trial in trials):
             of_it = [trial for trial in trials if (trial.kind, trial.case) == (kind, case)]
             if of_it:

@@ -24,7 +24,9 @@ import psutil
 
 from reliability.mutators import mutate
 from reliability.processes import SECONDS_BETWEEN_LINES, fork_context
-from reliability.targets import Target, make_targets, write_run
+from reliability.target import Target
+from reliability.targets import make_targets
+from reliability.targets_of_runs import write_run
 
 LONGEST = 10.0  # seconds of computing
 LONGEST_WAIT = 60.0  # seconds in all, on a machine that does other things too
@@ -141,9 +143,8 @@ class Worker:
             yield outcome
         if not running:
             yield self._end(number, f"the process ended with {self.process.exitcode}")
-        elif number >= 0 and number == self._places[0]:
-            if wrong := self._excess(since, computed):
-                yield self._end(number, wrong)
+        elif number >= 0 and number == self._places[0] and (wrong := self._excess(since, computed)):
+            yield self._end(number, wrong)
 
     def _excess(self, since: float, computed: float) -> str:
         try:

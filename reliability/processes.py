@@ -71,7 +71,7 @@ def call(
     kill_one_child: int | None = None,
     limit: float = SECONDS_UNTIL_HUNG,
 ) -> Ended:
-    """Runs a function in a fork of the process that has everything imported; one that takes longer than `limit` hangs."""
+    """Runs a function in a fork of the process that has everything imported; after `limit` seconds it hangs."""
     context = fork_context()
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(work, arguments, theirs))

@@ -3,9 +3,9 @@
 import gzip
 import io
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-
-from reliability.material import SIZE, write_project
 from tests.data.formats import layouts
+
+from reliability.material import SIZE
+from reliability.target import Target, WrongEnd, command_line, read_data
+from reliability.targets_of_runs import run_targets
 
 CLASSES = ("cat", "dog", "stop sign")
 _SPEC = """\
@@ -59,42 +61,12 @@ _SETTINGS = """\
 """
 
 
-@dataclass(frozen=True)
-class Target:
-    """Files of which one is mutated, and what reads them then. It may raise a TrilabelError, nothing else."""
-
-    name: str
-    files: tuple[Path, ...]
-    read: Callable[[], object]
-    weight: int = 1
-
-
-class WrongEnd(Exception):
-    """The command line ended in a way it must not."""
-
-
-def command_line(*arguments: object) -> None:
-    """Runs a command; raises an error unless it succeeds, or fails with one clear line."""
-    from trilabel.cli.main import main
-
-    out, error = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(error):
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as ended:  # tyro ends the process for wrong usage
-            code = int(ended.code or 0)
-    printed = error.getvalue()
-    lines = [line for line in printed.splitlines() if line.startswith("trilabel: ")]
-    if code not in (0, 1, 2) or "Traceback" in printed or "--debug" in printed or (code == 1 and len(lines) != 1):
-        raise WrongEnd(f"exit {code}: {printed.strip()[-500:]}")
-
-
 def make_targets(root: Path, made: Path) -> list[Target]:
     """All targets, their files below `root`. Nothing is trained: `write_run` has made the run, in `made`."""
     shutil.copytree(made, root / "run_folder")
     makers = (_formats, _compressed, _images, _files_of_comparisons, _side_tables)
     found = [target for maker in makers for target in maker(_new(root, maker.__name__.strip("_")))]
-    return [*found, *_run_folder(root / "run_folder")]
+    return [*found, *run_targets(root / "run_folder")]
 
 
 def _new(root: Path, name: str) -> Path:
@@ -110,23 +82,14 @@ def _with_content(folder: Path) -> tuple[Path, ...]:
 # ---- data
 
 
-def _read(path: Path) -> None:
-    import trilabel as tl
-    from trilabel.data.inspect import inspect
-
-    dataset = tl.data.read(path)
-    dataset.labels.csr.check_format(full_check=True)
-    inspect(dataset)
-
-
 def _formats(root: Path) -> Iterator[Target]:
     for module in iter_modules(layouts.__path__):
         folder = _new(root, module.name)
         path: Path = import_module(f"tests.data.formats.layouts.{module.name}").write(folder)
         files = _with_content(folder)
         if files:
-            yield Target(f"format {module.name}", files, lambda path=path: _read(path), 8)
-            yield Target(f"data inspect, {module.name}", files, lambda path=path: command_line("data", "inspect", path))
+            yield Target(f"format {module.name}", files, partial(read_data, path), 8)
+            yield Target(f"data inspect, {module.name}", files, partial(command_line, "data", "inspect", path))
 
 
 def _compressed(root: Path) -> Iterator[Target]:
@@ -135,7 +98,7 @@ def _compressed(root: Path) -> Iterator[Target]:
         packed = path.with_name(f"{path.name}.gz")
         packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
-        yield Target(f"compressed {name}", (packed,), lambda path=packed: _read(path), 8)
+        yield Target(f"compressed {name}", (packed,), partial(read_data, packed), 8)
 
 
 # ---- images
@@ -144,7 +107,7 @@ def _compressed(root: Path) -> Iterator[Target]:
 def _images(root: Path) -> Iterator[Target]:
     y, x = np.mgrid[:40, :48]
     pixels = np.stack((5 * x, 6 * y, (x * y) % 256), 2).astype(np.uint8)
-    color, gray = Image.fromarray(pixels), Image.fromarray((pixels[..., 2].astype(np.uint16) * 256))
+    color, gray = Image.fromarray(pixels), Image.fromarray(pixels[..., 2].astype(np.uint16) * 256)
     kinds: dict[str, tuple[Image.Image, dict[str, Any]]] = {
         "color.png": (color, {}),
         "palette.png": (color.convert("P"), {"transparency": 3}),
@@ -164,7 +127,7 @@ def _images(root: Path) -> Iterator[Target]:
     for name, (image, options) in kinds.items():
         path = root / name
         image.save(path, **options)
-        yield Target(f"image {name}", (path,), lambda path=path: _decode(path), 8)
+        yield Target(f"image {name}", (path,), partial(_decode, path), 8)
 
 
 def _turned() -> Image.Exif:
@@ -182,63 +145,6 @@ def _decode(path: Path) -> None:
         raise WrongEnd(f"decoded as {tuple(image.shape)}")
 
 
-# ---- run folders
-
-
-def write_run(folder: Path) -> None:
-    """A small data set and a run trained on it, in `folder`."""
-    from trilabel.cli.main import main
-
-    data, run = write_project(folder / "data"), folder / "run"
-    words = ["--image-size", str(SIZE), "--epochs", "2", "--workers", "0", "--batch-size", "8", "--relabel", "score"]
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        assert main(["train", str(data / "labels.csv"), "--out", str(run), *words]) == 0
-        table = ["predict", str(run), str(data / "photos"), "--workers", "0", "--out"]
-        assert main([*table, str(folder / "predictions.csv")]) == 0
-        assert main([*table, str(folder / "predictions.json")]) == 0
-
-
-def _run_folder(root: Path) -> Iterator[Target]:
-    import trilabel as tl
-    from trilabel.labels import Labels
-    from trilabel.training.run_folder import RunFolder
-
-    run, image = root / "run", next((root / "data/photos").iterdir())
-    folder = RunFolder(run)
-    config, history, best = run / "config.json", run / "metrics.jsonl", folder.best
-    yield Target("run: config.json", (config,), folder.read, 20)
-    yield Target("run: metrics.jsonl", (history,), folder.read_history, 20)
-    yield Target("run: labels.npz", (folder.labels,), lambda: Labels.load(folder.labels), 20)
-    yield Target("run: best.safetensors", (best,), folder.best_record, 15)
-    yield Target("run: load", (config, best), lambda: tl.load(run), 8)
-    yield Target("run: predict", (config, best), lambda: command_line("predict", run, image, "--workers", 0), 4)
-    everything = (history, folder.labels, folder.last, best)
-    resume = ("train", "--resume", run, "--workers", 0)
-    yield Target("run: resume", everything, lambda: _restoring(run, lambda: command_line(*resume)), 3)
-    yield Target("run: report", (config, history, best), lambda: command_line("report", run, "--json"), 1)
-    evaluated = ("evaluate", run, "--workers", 0)
-    yield Target("run: evaluate", (config, best), lambda: command_line(*evaluated), 2)
-    weights = ("train", root / "data/labels.csv", "--out", root / "new", "--weights", run, "--epochs", 1, "--overwrite",
-               "--image-size", SIZE, "--workers", 0)  # fmt: skip
-    yield Target("run: as weights", (best,), lambda: command_line(*weights), 1)
-    for name in ("predictions.csv", "predictions.json"):
-        yield Target(f"table of predictions, {name[-4:]}", (root / name,), lambda path=root / name: _read(path), 6)
-
-
-def _restoring(run: Path, work: Callable[[], None]) -> None:
-    """What a run that resumes writes is put back."""
-    kept = {file: file.read_bytes() for file in run.iterdir() if file.is_file()}
-    try:
-        work()
-    finally:
-        for file in run.iterdir():
-            if file not in kept:
-                file.unlink() if file.is_file() else shutil.rmtree(file)
-        for file, content in kept.items():
-            if file.read_bytes() != content if file.is_file() else True:
-                file.write_bytes(content)
-
-
 # ---- specs, settings, results
 
 
@@ -251,7 +157,9 @@ def _files_of_comparisons(root: Path) -> Iterator[Target]:
     spec, settings, result = root / "spec.toml", root / "settings.txt", root / "result.json"
     spec.write_text(_SPEC)
     settings.write_text(_SETTINGS)
-    result.write_text('{"row": "a", "labels": "all", "seed": 0, "metrics": {"mAP": 0.5}, "validation": 0.5, "epoch": 1}')
+    result.write_text(
+        '{"row": "a", "labels": "all", "seed": 0, "metrics": {"mAP": 0.5}, "validation": 0.5, "epoch": 1}'
+    )
     base = Config(method="known-only", epochs=2, lr=3e-3, image_size=32, workers=0)
     yield Target("spec.toml", (spec,), lambda: check_spec(read_spec(spec, base)), 30)
     yield Target("settings", (settings,), lambda: _parse_settings(settings), 10)

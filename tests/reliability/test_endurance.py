@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-
 from reliability.endurance import CLASSES, flat_run, many_images, summary
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and symbolic links are of Unix")

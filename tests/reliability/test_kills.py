@@ -4,7 +4,6 @@ import json
 import sys
 
 import pytest
-
 from reliability.cases import CASES
 from reliability.kills import Workshop, run_trials
 from reliability.outcome import differences, leftovers, visible_faults

@@ -4,7 +4,6 @@ import random
 import sys
 
 import pytest
-
 from reliability.mutations import run_cases, summary
 from reliability.mutators import mutate
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reliability.processes import ROOT
+
 from tests.support import SECONDS_UNTIL_HUNG
 
 _PRELUDE = "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
