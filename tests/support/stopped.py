@@ -1,6 +1,5 @@
 """Processes that stop themselves by a signal at an exact moment, so that no test has to guess when that comes."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reliability.processes import ROOT
-
 from tests.support import SECONDS_UNTIL_HUNG
 
-_PRELUDE = "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
+_PRELUDE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); " + (
+    "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
+)
 _COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
 
 
@@ -42,8 +42,4 @@ def stopped_command(
 def run_script(script: str, arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     """Runs a Python script to its end, whatever that is."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG, env=environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)

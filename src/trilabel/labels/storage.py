@@ -29,6 +29,17 @@ def save(labels: Parts, path: str | Path) -> None:
         )
 
 
+def _check(csr: sp.csr_array) -> None:
+    """Raises an error for indices that would make SciPy read outside of its arrays.
+
+    Its own check passes over everything if the last row ends below 0.
+    """
+    ends = csr.indptr
+    if ends[0] != 0 or ends[-1] != len(csr.indices) or (ends[1:] < ends[:-1]).any():
+        raise ValueError("its rows do not follow each other")
+    csr.check_format(full_check=True)
+
+
 def load(path: str | Path) -> Parts:
     """Reads a file that `save` wrote; nothing is unpickled."""
     if not Path(path).is_file():
@@ -50,14 +61,3 @@ def load(path: str | Path) -> Parts:
     except Exception as error:  # zipfile, NumPy and SciPy raise a dozen kinds of errors for damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
         raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); write it again") from error
-
-
-def _check(csr: sp.csr_array) -> None:
-    """Raises an error for indices that would make SciPy read outside of its arrays.
-
-    Its own check passes over everything if the last row ends below 0.
-    """
-    ends = csr.indptr
-    if ends[0] != 0 or ends[-1] != len(csr.indices) or (ends[1:] < ends[:-1]).any():
-        raise ValueError("its rows do not follow each other")
-    csr.check_format(full_check=True)
