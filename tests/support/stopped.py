@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reliability.processes import ROOT
+
 from tests.support import SECONDS_UNTIL_HUNG
 
 _PRELUDE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); " + (
