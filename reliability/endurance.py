@@ -7,7 +7,9 @@ import argparse
 import contextlib
 import gc
 import json
+import logging
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -54,23 +56,29 @@ def _train_and_sample(data: str, out: str, epochs: int, samples: str) -> int:
     import torch
 
     from trilabel.cli.main import main
-    from trilabel.training.run_folder import RunFolder
 
     torch.set_num_threads(1)
-    write, every = RunFolder.write_history, max(1, epochs // _SAMPLES)
-
-    def sampled(self: RunFolder, history: Any) -> None:
-        write(self, history)
-        if len(history) % every == 0:
-            gc.collect()
-            sizes = {name: (self.path / name).stat().st_size for name in (*_FILES, "metrics.jsonl")}
-            line = {"epoch": len(history), "memory": psutil.Process().memory_info().rss, **sizes}
-            with Path(samples).open("a") as file:
-                file.write(json.dumps(line) + "\n")
-
-    RunFolder.write_history = sampled  # type: ignore[method-assign]
+    logging.getLogger("trilabel").addHandler(_Sampler(Path(out), max(1, epochs // _SAMPLES), Path(samples)))
     words = ["--image-size", SIZE, "--workers", 0, "--batch-size", 8, "--cache", "memory", "--epochs", epochs]
     return main(["train", f"{data}/labels.csv", "--out", out, *map(str, words)])
+
+
+class _Sampler(logging.Handler):
+    """Writes memory and file sizes after every n-th epoch, when its line is logged."""
+
+    def __init__(self, run: Path, every: int, samples: Path) -> None:
+        super().__init__()
+        self.run, self.every, self.samples = run, every, samples
+
+    def emit(self, record: logging.LogRecord) -> None:
+        found = re.match(r"fine-tune (\d+)/", record.getMessage())
+        if found is None or int(found[1]) % self.every:
+            return
+        gc.collect()
+        sizes = {name: (self.run / name).stat().st_size for name in (*_FILES, "metrics.jsonl")}
+        line = {"epoch": int(found[1]), "memory": psutil.Process().memory_info().rss, **sizes}
+        with self.samples.open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 def many_images(folder: Path, images: int) -> dict[str, Any]:
