@@ -85,6 +85,18 @@ def test_other_arrays_and_archives_are_refused(tmp_path):
     refused(tmp_path, "not a regular file")
 
 
+def test_rows_that_end_before_they_begin_are_refused(tmp_path):
+    """SciPy's own check passes over a last row that ends below 0, and what it computes then crashes the process."""
+    file = tmp_path / "labels.npz"
+    example().save(file)
+    with np.load(file) as saved:
+        arrays = dict(saved)
+    count = len(arrays["row_ends"])
+    for ends in ([0, *[1 << 28] * (count - 2), -(1 << 27)], range(1, count + 1), [0, *range(count - 1, 0, -1)]):
+        np.savez(file, **{**arrays, "row_ends": np.array(ends, np.int32)})
+        refused(file, "not a labels file, or cut short")
+
+
 def test_another_version_says_so(saved):
     tampered(saved, format=np.array([2, 2, 3, 99]))
     refused(saved, "labels format 2, but this version of trilabel reads 1")

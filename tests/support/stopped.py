@@ -8,23 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from reliability.processes import ROOT
+
 from tests.support import SECONDS_UNTIL_HUNG
 
-_PRELUDE = """
-import os, signal
-_left, _replace = [{times}], os.replace
-
-def _replace_and_stop(source, target, **options):
-    if os.path.basename(target) == {file!r}:
-        _left[0] -= 1
-        if _left[0] == 0 and {before}:
-            os.kill(os.getpid(), {number})
-    _replace(source, target, **options)
-    if os.path.basename(target) == {file!r} and _left[0] == 0 and not {before}:
-        os.kill(os.getpid(), {number})
-
-os.replace = _replace_and_stop
-"""
+_PRELUDE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); " + (
+    "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
+)
 _COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
 
 
