@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
-from trilabel.data.memory import free_memory
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import split_name
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
