@@ -29,7 +29,7 @@ def read_result(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise TrilabelError(f"{file}: damaged; delete it to repeat the run") from None
 
 
