@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from trilabel.errors import TrilabelError, one_line, system_error, unknown_name_error
+from trilabel.errors import TrilabelError, explain, one_line, system_error, unknown_name_error
 
 
 def test_a_similar_name_is_suggested():
@@ -43,6 +43,14 @@ def test_it_is_a_value_error():
 )
 def test_what_the_system_refuses_is_told_with_what_to_do(error, line):
     assert str(system_error(error, "b", "go")) == line
+
+
+def test_whatever_it_is_there_is_one_line():
+    assert explain(TrilabelError("a: b"), " (x)") == "a: b"
+    full = OSError(errno.ENOSPC, "No space left on device", "a")
+    assert explain(full, " (x)") == str(system_error(full)) == "a: no space left on its disk; free some"
+    assert explain(RuntimeError("first\nsecond"), " (x)") == "RuntimeError: first (x)"
+    assert explain(OSError(), " (x)") == "OSError:  (x)"
 
 
 def test_a_message_of_many_lines_becomes_one():

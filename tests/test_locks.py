@@ -54,9 +54,13 @@ def test_what_left_its_name_and_died_is_not_named(tmp_path):
     process.communicate()
     assert lock_file(tmp_path / "a", "compare").with_suffix(".owner").is_file()
     assert owner(tmp_path / "a", "compare") == ""
-    for text in ("", "[]", "{}", '{"process": "x", "host": 1, "since": 2}'):
+    for text in ("", "[]", "{}", '{"process": "x", "host": 1, "since": 2}', "[" * 9000):
         lock_file(tmp_path / "a", "compare").with_suffix(".owner").write_text(text)
         assert owner(tmp_path / "a", "compare") in ("", "process x on 1, since 2")
+    if hasattr(os, "mkfifo"):
+        lock_file(tmp_path / "a", "compare").with_suffix(".owner").unlink()
+        os.mkfifo(lock_file(tmp_path / "a", "compare").with_suffix(".owner"))
+        assert owner(tmp_path / "a", "compare") == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -59,6 +59,20 @@ def system_error(error: OSError, file: str | Path | None = None, then: str = "")
     return TrilabelError(f"{where}{reason}{'; ' if steps else ''}{steps}")
 
 
+def explain(error: Exception, unforeseen: str = "") -> str:
+    """Whatever went wrong, in one line; that of an error that nobody foresaw ends with `unforeseen`.
+
+    >>> explain(OSError(errno.ENOSPC, "No space left on device", "runs/first")), explain(KeyError("x"), " (a defect)")
+    ('runs/first: no space left on its disk; free some', "KeyError: 'x' (a defect)")
+    """
+    if isinstance(error, TrilabelError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno is not None:
+        return str(system_error(error))
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}{unforeseen}"
+
+
 def one_line(error: BaseException) -> str:
     """The message of an error on one line, not too long to be put into another."""
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -13,6 +13,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 Purpose = Literal["train", "compare"]  # one process compares in a folder while it, or its child, trains there
+_LONGEST_OWNER = 10_000  # characters; more is not what we wrote
 
 
 @contextmanager
@@ -45,11 +46,15 @@ def try_lock(folder: Path, purpose: Purpose = "compare") -> Iterator[bool]:
 def owner(folder: Path, purpose: Purpose) -> str:
     """Words for the process that holds a lock, such as "process 7 on host x"; none if that cannot be told."""
     try:
-        about = json.loads(_owner_file(lock_file(folder, purpose)).read_text())
+        file = _owner_file(lock_file(folder, purpose))
+        if not file.is_file():  # to open a pipe might wait forever
+            return ""
+        with file.open() as text:
+            about = json.loads(text.read(_LONGEST_OWNER))
         process, host, since = about["process"], about["host"], about["since"]
         if host == socket.gethostname() and not psutil.pid_exists(process):
             return ""  # left by a process that was killed; the one that has the lock now is about to write
-    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return ""
     return f"process {process} on {host}, since {since}"
 

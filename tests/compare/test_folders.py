@@ -66,7 +66,7 @@ def test_fields_that_an_earlier_version_did_not_have_were_as_by_default(tmp_path
     assert (run_folder(tmp_path, "a-all-0", Config(lr=0.5), SCORED) / "result.json").is_file() and not old.exists()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"config": 1}', '{"config": {}}'])
+@pytest.mark.parametrize("content", ["", "{", "[" * 100_000, "[]", "{}", '{"config": 1}', '{"config": {}}'])
 def test_folders_that_are_no_runs_are_left_alone(tmp_path, content):
     old = written(tmp_path, Config().to_json())
     (old / "config.json").write_text(content)

@@ -10,6 +10,8 @@ from PIL import Image
 import trilabel as tl
 from tests.support.comparisons import without_time
 from trilabel.compare import Comparison, MethodRow, Spec
+from trilabel.compare.image_cache import DecodedImageCache
+from trilabel.compare.splits import TrainingSplits
 from trilabel.data import images
 from trilabel.data.dataset import Dataset
 from trilabel.labels import Labels, simulate
@@ -52,6 +54,14 @@ def test_nothing_is_kept_without_a_cache(in_files, base, tmp_path, decoded):
     decoded.clear()
     Comparison(in_files, Spec((MethodRow("a", replace(base, cache="none", epochs=2)),)), tmp_path / "out").run()
     assert len(decoded) == 2 * (24 + 12) + 12
+
+
+def test_a_run_of_images_that_are_not_kept_reads_its_own(in_files, base):
+    splits = TrainingSplits(in_files)
+    kept = DecodedImageCache(in_files, [in_files.rows_of("train"), in_files.rows_of("val")])
+    ours, another = splits.of(base), splits.of(replace(base, val="test"))
+    assert kept.for_training(ours, base).dataset.images is not None
+    assert kept.for_training(another, base) is another
 
 
 @pytest.mark.parametrize("cache", ["auto", "none"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trilabel.cli.main import parse
 from trilabel.compare.reproduce import evaluate_command, train_command
-from trilabel.config import Config
+from trilabel.config import _AT_MOST, Config
 from trilabel.methods import METHODS
 from trilabel.models import GRAPHS, HEADS
 from trilabel.recipes import RECIPES, resolve
@@ -78,8 +78,9 @@ def values_of(name, kind):
     kinds = get_args(kind) or (kind,)
     whole = st.integers(1, 10**6)
     drawn = {int: whole, float: st.floats(1e-30, 1e30), bool: st.booleans(), str: words}
-    shares = {"crop": st.floats(0.01, 1), "erase": st.floats(0, 1), "ema": st.floats(0, 0.999)}
-    strategy = shares.get(name, drawn[kinds[0]])
+    limited = {name: st.integers(1, most) for name, most in _AT_MOST.items()}
+    ranges = limited | {"crop": st.floats(0.01, 1), "erase": st.floats(0, 1), "ema": st.floats(0, 0.999)}
+    strategy = ranges.get(name, drawn[kinds[0]])
     return strategy | st.none() if type(None) in kinds else strategy
 
 

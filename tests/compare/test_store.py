@@ -65,3 +65,10 @@ def test_a_damaged_result_is_refused_in_one_line(content, tmp_path):
     (tmp_path / "result.json").write_bytes(content)
     with pytest.raises(TrilabelError, match=r"result\.json: damaged; delete it to repeat the run"):
         read_result(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000])
+def test_damaged_data_is_told(small_scenes, tmp_path, content):
+    (tmp_path / "data.json").write_bytes(content)
+    with pytest.raises(TrilabelError, match=r"data\.json: damaged; restore it or choose another --out"):
+        open_comparison(tmp_path, small_scenes, SOURCE)

@@ -26,7 +26,7 @@ from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
-from trilabel.errors import TrilabelError, system_error
+from trilabel.errors import explain
 from trilabel.log import shown
 from trilabel.printable import message as one_message
 from trilabel.training.signals import graceful_termination
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _discard_output_that_cannot_be_written()
-        return _fail(_one_line(error), 1)
+        return _fail(explain(error, " (run again with --debug for the traceback)"), 1)
     return 0
 
 
@@ -138,12 +138,3 @@ def _discard_output_that_cannot_be_written() -> None:
     except OSError:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, TrilabelError):
-        return str(error)
-    if isinstance(error, OSError) and error.errno is not None:
-        return str(system_error(error))
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first} (run again with --debug for the traceback)"

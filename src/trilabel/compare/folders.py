@@ -10,11 +10,13 @@ from typing import Any
 
 from trilabel.compare.store import is_finished
 from trilabel.config import Config
+from trilabel.input_files import read_input
 from trilabel.locks import try_lock
 from trilabel.training.resume import MAY_CHANGE
 
-# Where and how fast a run is made. Devices round differently, but no run is made again for that.
-WITHOUT_EFFECT = MAY_CHANGE - {"patience", "epochs"}
+# Where and how fast a run is made. Devices round differently, but no run is made again for that. Their number matters:
+# a batch is that of one process.
+WITHOUT_EFFECT = MAY_CHANGE - {"devices", "patience", "epochs"}
 _DIGITS = 8
 
 
@@ -43,8 +45,8 @@ def run_folder(parent: Path, name: str, config: Config, scored: Sequence[Any]) -
 def _is_of(folder: Path, config: Config, scored: Sequence[Any]) -> bool:
     """Whether a folder is named by this configuration, with the fields that it had then."""
     try:
-        then = dict(json.loads((folder / "config.json").read_text(encoding="utf-8"))["config"])
-    except (OSError, ValueError, KeyError, TypeError):
+        then = dict(json.loads(read_input(folder / "config.json"))["config"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     now, default = config.to_json(), Config().to_json()
     if any(now[name] != default[name] for name in now.keys() - then.keys() - WITHOUT_EFFECT):

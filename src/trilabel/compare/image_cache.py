@@ -37,7 +37,10 @@ class DecodedImageCache:
             return split
         place = np.full(len(split.dataset), -1)
         place[self.rows] = np.arange(len(self.rows))
-        return TrainingSplit(_with_images(split.dataset, self.rows, images), place[split.train], place[split.val])
+        train, val = place[split.train], place[split.val]
+        if (train < 0).any() or (val < 0).any():  # −1 would be the last of the images
+            return split
+        return TrainingSplit(_with_images(split.dataset, self.rows, images), train, val)
 
     def for_scoring(self, config: Config) -> Dataset:
         """The data set, with decoded images if that saves time."""

@@ -17,12 +17,13 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.checks import check
 from trilabel.compare.references import references
 from trilabel.compare.results import CellKey, CellResult, ComparisonResults, Trial
-from trilabel.compare.runs import RunExecutor, Scoring, explain, seconds_of
+from trilabel.compare.runs import RunExecutor, Scoring, seconds_of
 from trilabel.compare.search import Search
 from trilabel.compare.spec import MethodRow, Spec
 from trilabel.compare.store import finish, open_comparison, read_result
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
+from trilabel.errors import explain
 from trilabel.labels import Labels
 from trilabel.locks import try_lock
 from trilabel.log import log
@@ -131,6 +132,7 @@ class Comparison:
         except Exception as error:  # the other methods may work with these labels
             self.failed[key] = explain(error)
             log.warning(f"{row.name}, {labels}, seed {seed}: {self.failed[key]}")
+            log.debug("", exc_info=error)
         self.running = None
         if done:
             on_progress()

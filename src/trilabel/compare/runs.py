@@ -13,9 +13,8 @@ from trilabel.compare.spec import ALL, MethodRow, Spec
 from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import load
-from trilabel.log import log, quiet
+from trilabel.log import quiet
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
 
@@ -93,15 +92,6 @@ class RunExecutor:
     def _source(self, labels: str) -> dict[str, Any]:
         hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.spec.hide_seed}
         return {**self.source, **hidden}
-
-
-def explain(error: Exception) -> str:
-    """What ended a run, in one line; whatever it is, it does not end the comparison."""
-    if isinstance(error, TrilabelError):
-        return str(error)
-    log.debug("", exc_info=error)
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"
 
 
 def seconds_of(folder: Path) -> float:

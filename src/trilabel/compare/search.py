@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.compare.results import Trial
-from trilabel.compare.runs import RunExecutor, explain, seconds_of
+from trilabel.compare.runs import RunExecutor, seconds_of
 from trilabel.compare.spec import MethodRow, Spec
 from trilabel.compare.store import finish, read_result
 from trilabel.config import Config
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, explain
 from trilabel.locks import try_lock
 from trilabel.log import log
 
@@ -64,6 +64,7 @@ class Search:
                 validation = self.executor.train(folder, labels, config).metrics.get(config.select)
             except Exception as error:  # a learning rate may be too high for the method
                 log.warning(f"{row.name}, {labels}, {dict(tried)}: {explain(error)}")
+                log.debug("", exc_info=error)
                 # No result is written: the cause may be gone at the next start.
                 return Trial(row.name, labels, tried, None, time.monotonic() - start, explain(error))
             result = {"validation": validation, "seconds": seconds_of(folder)}

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, system_error
 from trilabel.files import write_text
+from trilabel.input_files import read_input
 from trilabel.training.run_folder import RunFolder
 
 _RESULT = "result.json"
@@ -27,8 +28,9 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     file = folder / _RESULT
     if not is_finished(folder):
         return None
+    text = _read(file)
     try:
-        return dict(json.loads(file.read_text(encoding="utf-8")))
+        return dict(json.loads(text))
     except (ValueError, TypeError, RecursionError):
         raise TrilabelError(f"{file}: damaged; delete it to repeat the run") from None
 
@@ -48,13 +50,28 @@ def open_comparison(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> N
     about = {"source": source, "images": len(dataset), "classes": list(dataset.classes)}
     about["contents"] = _fingerprint(dataset)
     if file.is_file():
-        if json.loads(file.read_text(encoding="utf-8")) != json.loads(json.dumps(about)):
+        if _data_of(file) != json.loads(json.dumps(about)):
             raise TrilabelError(f"{out}: contains a comparison on other data ({file}); choose another --out")
     elif out.is_file():
         raise TrilabelError(f"{out}: this is a file; a comparison needs a folder")
     elif out.is_dir() and any(each.name != _DATA and not each.name.startswith(".") for each in out.iterdir()):
         raise TrilabelError(f"{out}: this folder contains something else; choose another --out")
     write_text(file, json.dumps(about, ensure_ascii=False))
+
+
+def _data_of(file: Path) -> Any:
+    text = _read(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise TrilabelError(f"{file}: damaged; restore it or choose another --out") from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return read_input(file)
+    except OSError as error:
+        raise system_error(error, file) from error
 
 
 def _fingerprint(dataset: Dataset) -> str:

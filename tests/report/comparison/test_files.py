@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from trilabel.compare.references import references
 from trilabel.compare.results import ComparisonResults
 from trilabel.report.comparison import run_and_report, write_plot, write_tables
 from trilabel.report.comparison.csv_tables import cells_csv, statistics_csv
+from trilabel.report.comparison.files import _shown_before
 from trilabel.report.comparison.latex import as_latex
 from trilabel.report.comparison.markdown import as_markdown
 
@@ -112,3 +114,9 @@ def test_rows_that_leave_the_tables_are_named(small_scenes, quick, tmp_path, cap
     caplog.clear()
     cells = run_and_report(Comparison(small_scenes, both, tmp_path))
     assert [cell.row for cell in cells] == ["a", "b"] and "not compared now" not in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_a_table_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "cells.csv")
+    assert _shown_before(tmp_path) == set()

@@ -1,11 +1,13 @@
 """The files that a comparison writes, kept up to date while it runs."""
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trilabel.compare import CellKey, CellResult, Comparison, ComparisonResults
 from trilabel.files import write_csv, write_text
+from trilabel.input_files import read_input
 from trilabel.log import log, truncate_list
 from trilabel.report import plots
 from trilabel.report.comparison.csv_tables import cells_csv, statistics_csv
@@ -41,8 +43,9 @@ def run_and_report(comparison: Comparison, on_progress: Callable[[], None] = lam
 def _shown_before(folder: Path) -> set[CellKey]:
     """The cells that the tables in a folder show."""
     try:
-        with (folder / "cells.csv").open(encoding="utf-8", newline="") as file:
-            return {CellKey(row["method"], row["labels"], int(row["seed"])) for row in csv.DictReader(file)}
+        text = read_input(folder / "cells.csv").decode("utf-8")
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        return {CellKey(row["method"], row["labels"], int(row["seed"])) for row in rows}
     except (OSError, ValueError, KeyError, TypeError, csv.Error):  # none, or not ours
         return set()
 

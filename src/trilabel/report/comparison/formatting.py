@@ -31,14 +31,14 @@ def number_text(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.12g}"
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """The text without line breaks, repeated spaces and control characters."""
     return printable(" ".join(text.split()))
 
 
 def plot_label(name: str) -> str:
     """A name for a plot: on one line, not too long, and safe for matplotlib."""
-    text = one_line(name)
+    text = single_line(name)
     text = text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
     # matplotlib hides labels that start with an underscore and reads a dollar as the start of a formula.
     return " " * text.startswith("_") + text.replace("$", r"\$")

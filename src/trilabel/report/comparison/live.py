@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trilabel.compare.results import CellKey, CellResult, SeedStatistics, best_rows, seed_statistics
-from trilabel.report.comparison.formatting import NO_VALUE, mean_text, one_line
+from trilabel.report.comparison.formatting import NO_VALUE, mean_text, single_line
 
 _WAITING, _RUNNING = "…", "▸"
 _LETTERS = 60  # for all columns of numbers; the names get the rest
@@ -20,7 +20,7 @@ def live_table(cells: Sequence[CellResult], planned: Sequence[CellKey], running:
     found = {(one.row, one.labels): one for one in seed_statistics(cells, metric)}
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(Text(f"{metric} %"), overflow="fold")
-    columns = [[Text(one_line(row)) for row in rows]]
+    columns = [[Text(single_line(row)) for row in rows]]
     for labels in settings:
         best, column = best_rows(one for one in found.values() if one.labels == labels), list[Text]()
         for row in rows:
@@ -28,7 +28,7 @@ def live_table(cells: Sequence[CellResult], planned: Sequence[CellKey], running:
             text = _so_far(found.get((row, labels)), len(of_cell), running in of_cell)
             column.append(Text(text, style="bold" if row in best else ""))
         table.add_column(
-            Text(one_line(labels)), justify="right", overflow="fold", width=_width(labels, column, len(settings))
+            Text(single_line(labels)), justify="right", overflow="fold", width=_width(labels, column, len(settings))
         )
         columns.append(column)
     for texts in zip(*columns, strict=True):
