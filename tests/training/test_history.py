@@ -88,7 +88,7 @@ def test_damage_is_named_by_line(file: Path, line: bytes) -> None:
     file.write_bytes(b"\n".join([lines[0], line, lines[2], b""]))
     with pytest.raises(TrilabelError, match=rf"^{re.escape(str(file))}: line 2 is damaged, or .*restore") as refused:
         history.read(file)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(refused.value) and "delete it if the run is not to be resumed" in str(refused.value)
 
 
 def many_classes() -> Dataset:

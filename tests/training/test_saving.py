@@ -127,10 +127,10 @@ def test_each_process_gets_its_own_gradients_back_and_another_number_their_mean(
     assert rest == [{}, {}]
     for rank in range(3):
         optimizer = optimizer_of([None, None])
-        restore_gradients(optimizer, saved, process(rank, 3))
+        restore_gradients(optimizer, saved, rank, 3)
         found = [group["params"][0].grad for group in optimizer.param_groups]
         assert all(torch.equal(one, two) for one, two in zip(found, own[rank], strict=True))
-    restore_gradients(optimizer, saved, process(0, 1))
+    restore_gradients(optimizer, saved)
     torch.testing.assert_close(
         optimizer.param_groups[0]["params"][0].grad, torch.stack([each[0] for each in own]).mean(0)
     )

@@ -28,12 +28,16 @@ def accumulated_gradients(optimizer: torch.optim.Optimizer, processes: Processes
     return found
 
 
-def restore_gradients(optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor], processes: Processes) -> None:
+def restore_gradients(
+    optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor], rank: int = 0, count: int = 1
+) -> None:
     """Gives parameters the gradients of `accumulated_gradients`: each process its own, another number their mean."""
     parameters = _parameters(optimizer)
     for number, of_all in saved.items():
-        own = of_all[processes.rank] if len(of_all) == processes.count else of_all.mean(dim=0)
-        parameters[int(number)].grad = torch.empty_like(parameters[int(number)]).copy_(own)
+        own, parameter = of_all[rank] if len(of_all) == count else of_all.mean(dim=0), parameters[int(number)]
+        if own.shape != parameter.shape:  # to copy it might stretch it
+            raise ValueError(f"a gradient has shape {tuple(own.shape)}, not {tuple(parameter.shape)}")
+        parameter.grad = torch.empty_like(parameter).copy_(own)
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:

@@ -35,7 +35,7 @@ def read(file: Path) -> list[EpochRecord]:
         except (ValueError, RecursionError) as error:
             raise TrilabelError(
                 f"{file}: line {number} is damaged, or written by another version of trilabel ({one_line(error)}); "
-                "restore the file, or delete it to do without"
+                "restore the file, or delete it if the run is not to be resumed"
             ) from error
     return records
 

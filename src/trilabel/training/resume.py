@@ -4,7 +4,7 @@ import json
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.training import history
+from trilabel.training import checkpoint, history
 from trilabel.training.setup import Job
 
 # Between start and resumption.
@@ -27,6 +27,7 @@ def restore(job: Job) -> None:
         job.state.load(job.folder.last, job.processes.rank, job.processes.count)
         _refuse_impossible_position(job)
         _refuse_missing_files(job)
+        _forget_replaced_best(job)
     elif len(job.folder.read_history()) > _MOST_LINES_WITHOUT_CHECKPOINT:
         raise TrilabelError(f"{job.folder.last}: missing, though epochs are done; restore it or start a new run")
     history.check(job.folder.metrics, job.state.progress.records)
@@ -37,7 +38,9 @@ def restore(job: Job) -> None:
 
 def _refuse_impossible_position(job: Job) -> None:
     now = job.state.progress
-    if not (0 <= now.stage < len(job.stages) and now.epoch >= 1 and now.step >= 0 and now.records >= 0):
+    possible = 0 <= now.stage < len(job.stages) and now.epoch >= 1 and now.step >= 0 and now.records >= 0
+    began = now.processes >= 1 and all(processes >= 1 and steps >= 1 for processes, steps in now.earlier)
+    if not (possible and began and sum(steps for _, steps in now.earlier) <= now.step):
         raise TrilabelError(f"{job.folder.last}: the position of the run is not one of this run; restore the file")
 
 
@@ -50,3 +53,16 @@ def _refuse_missing_files(job: Job) -> None:
     for file in needed:
         if not file.is_file():
             raise TrilabelError(f"{file}: missing, and the run needs it to resume; restore it or start a new run")
+
+
+def _forget_replaced_best(job: Job) -> None:
+    """If the run was killed after it wrote a better model and before the checkpoint, the one before is gone.
+
+    The epoch of the better one is repeated, and other devices may give another score. Whatever it is, its model is
+    kept: no file would have the one that the checkpoint remembers.
+    """
+    now = job.state.progress
+    if now.best is not None:
+        written = checkpoint.load_state(job.best_file(now.stage))
+        if json.dumps(written) != json.dumps(now.best.to_json()):  # as text: NaN is not equal to itself
+            now.best = None

@@ -13,7 +13,6 @@ from trilabel.log import progress
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
 from trilabel.models.cuda_graphs import capture
-from trilabel.training.gradients import restore_gradients
 from trilabel.training.optim import ModelEma, create_optimizer
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
@@ -61,8 +60,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
         record_passes(job)
     optimizer = create_optimizer(config, groups + job.method.parameter_groups(), stage.lr)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
-    gradients = job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
-    restore_gradients(optimizer, gradients, job.processes)
+    job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
     return StageRun(stage, model, task, images, val_images)
 
 

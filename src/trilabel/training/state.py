@@ -16,6 +16,7 @@ from trilabel.settings import filled
 from trilabel.training import checkpoint
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
+from trilabel.training.gradients import restore_gradients
 from trilabel.training.optim import ModelEma
 from trilabel.training.record import EpochRecord, Relabelled
 from trilabel.training.relabelling import Relabelling
@@ -94,26 +95,24 @@ class State:
         self.optimizer: torch.optim.Optimizer
         self.ema: ModelEma | None = None
         self._writer = checkpoint.Writer() if device.type == "cuda" else None  # elsewhere a copy takes as long
-        self._unclaimed: dict[str, Tensor] = {}  # read from disk before there was an optimizer to load it into
+        # Read from disk before there was an optimizer to load it into; it may be empty, as for plain SGD.
+        self._unclaimed: dict[str, Tensor] | None = None
         self._unclaimed_from = Path()
         self._rank, self._count = 0, 1  # of the process that loaded it
 
-    def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> dict[str, Tensor]:
-        """Attaches the optimizer and EMA of a stage and loads their saved tensors into them.
-
-        Returns the gradients that were saved in the middle of an accumulation.
-        """
+    def attach(self, optimizer: torch.optim.Optimizer, ema: ModelEma | None) -> None:
+        """Attaches the optimizer and EMA of a stage and loads what was saved of them, and gradients that wait."""
         self.optimizer, self.ema = optimizer, ema
-        gradients = checkpoint.part("gradients", self._unclaimed)
-        if self._unclaimed:
-            with _damage_named(self._unclaimed_from):
-                checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
-                if ema is not None:
-                    ema.load(checkpoint.part("ema", self._unclaimed))
-                # Only now: when a module is set up for several processes, all get the buffers of the first.
-                self._load_own(checkpoint.part("each", self._unclaimed))
-            self._unclaimed = {}
-        return gradients
+        if self._unclaimed is None:
+            return
+        with _damage_named(self._unclaimed_from):
+            checkpoint.restore_optimizer(optimizer, checkpoint.part("optimizer", self._unclaimed))
+            restore_gradients(optimizer, checkpoint.part("gradients", self._unclaimed), self._rank, self._count)
+            if ema is not None:
+                ema.load(checkpoint.part("ema", self._unclaimed))
+            # Only now: when a module is set up for several processes, all get the buffers of the first.
+            self._load_own(checkpoint.part("each", self._unclaimed))
+        self._unclaimed = None
 
     def start_epoch(self) -> None:
         """Resets all counts; not called in the middle of an epoch."""
@@ -191,12 +190,14 @@ class State:
             self.progress = Progress.from_json(progress)
             self.totals.load(checkpoint.part("totals", tensors), rank, count)
             followed = checkpoint.part("diagnosis", tensors)
-            if followed["first"].shape != self.diagnosis.first.shape:
-                raise TrilabelError(
-                    "the run was started with the truth of hidden labels and resumes without it, or the other way "
-                    "round; give the data set as it was"
-                )
-            self.diagnosis.load_state_dict(followed)
+            as_before = followed["first"].shape == self.diagnosis.first.shape
+            if as_before:
+                self.diagnosis.load_state_dict(followed)
+        if not as_before:
+            raise TrilabelError(
+                f"{file}: the run was started with the truth of hidden labels and resumes without it, or the other way "
+                "round; give the data set as it was"
+            )
         later = ("optimizer.", "ema.", "gradients.", "each.")
         self._unclaimed = {name: value for name, value in tensors.items() if name.startswith(later)}
         self._unclaimed_from, self._rank, self._count = file, rank, count
@@ -235,7 +236,9 @@ def _damage_named(file: Path) -> Iterator[None]:
     try:
         yield
     except TrilabelError as error:
-        raise TrilabelError(f"{file}: {error}") from error
+        raise TrilabelError(
+            f"{file}: {error}; it is damaged or of another version of trilabel: restore it or start a new run"
+        ) from error
     except (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise TrilabelError(
             f"{file}: not of this run, or of another version of trilabel ({one_line(error)}); restore it or start a "

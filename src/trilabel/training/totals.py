@@ -81,6 +81,8 @@ class EpochTotals:
     def load(self, totals: Mapping[str, Tensor], rank: int, count: int) -> None:
         """Loads what `of_each` gave: each process its own or, if there are more or fewer now, the first one all."""
         self.start_epoch()
+        if missing := [name for name in _COUNTS if name not in totals]:
+            raise KeyError(f"no {missing[0]}")
         for name, saved in totals.items():
             each = saved.view(-1).to(self.device)
             mine = each[rank] if len(each) == count else each.sum() * (rank == 0)
