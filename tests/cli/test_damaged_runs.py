@@ -160,7 +160,10 @@ RESUMED = [
     (with_state("last.safetensors", lambda s: {**s, "earlier": [[2]]}), "last.safetensors: "),
     (with_state("last.safetensors", lambda s: {**s, "processes": 0}), "the position of the run is not"),
     (with_state("last.safetensors", lambda s: {**s, "best": [1]}), "last.safetensors: the record of an epoch is not a"),
-    (with_state("last.safetensors", lambda s: {**s, "history": []}), "unknown entries: history; it is damaged or of another version of"),
+    (
+        with_state("last.safetensors", lambda s: {**s, "history": []}),
+        "unknown entries: history; it is damaged or of another version of",
+    ),
     (gone("metrics.jsonl"), "metrics.jsonl: 0 epochs, but the checkpoint is from after epoch 2"),
     (folder_instead("metrics.jsonl"), "metrics.jsonl: a folder, where a file should be"),
     (with_description(source=7), "source cannot be 7"),

@@ -102,6 +102,24 @@ def train(training: Training) -> str:
     return "done"
 
 
+def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
+    """`train`, where the second process gets SIGINT in its first batch of a relabelling pass; how many batches it saw."""
+    from trilabel.training.relabelling import Relabelling
+
+    choose, seen = Relabelling.choose, 0
+
+    def choosing(relabelling: Relabelling, *arguments: Any) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1 and dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        choose(relabelling, *arguments)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Relabelling, "choose", choosing)
+        return train(training), seen
+
+
 def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:
     """The run that `trilabel.train` would give, made by the two processes."""
     from trilabel.training.run_folder import RunFolder

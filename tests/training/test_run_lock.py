@@ -85,3 +85,18 @@ def test_a_lock_that_was_removed_is_lost(tmp_path: Path) -> None:
         (folder.parent / ".first.train.lock").touch()
         assert lock_lost(folder)
     assert not lock_lost(folder)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_link_that_is_removed_or_leads_elsewhere_is_no_longer_held(tmp_path: Path, elsewhere: bool) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "run"
+    link.symlink_to(tmp_path / "one", target_is_directory=True)
+    with lock_run(link):
+        assert not lock_lost(link)
+        link.unlink()
+        if elsewhere:
+            link.symlink_to(tmp_path / "two", target_is_directory=True)
+        assert lock_lost(link)
+    assert not lock_lost(link)

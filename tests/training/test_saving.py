@@ -24,6 +24,7 @@ from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.batches import epoch_order
 from trilabel.training.gradients import accumulated_gradients, restore_gradients
+from trilabel.training.saving import stop_if_asked
 from trilabel.training.state import State
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -137,6 +138,19 @@ def test_each_process_gets_its_own_gradients_back_and_another_number_their_mean(
     assert accumulated_gradients(optimizer_of([None, None]), process(0, 1)) == {}
     alone = accumulated_gradients(optimizer_of([own[0][0], None]), process(0, 1))
     assert alone.keys() == {"0"} and torch.equal(alone["0"][0], own[0][0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_all_end_by_the_same_signal_and_after_the_checkpoint_is_written(number: int) -> None:
+    """In a process that received none."""
+    done: list[str] = []
+    processes = SimpleNamespace(largest=lambda here: max(here, number), barrier=lambda: done.append("met"))
+    state = SimpleNamespace(wait_for_files=lambda: done.append("written"))
+    job: Any = SimpleNamespace(processes=processes, state=state, signals=[], folder=SimpleNamespace(path="run"))
+    with pytest.raises((KeyboardInterrupt, SystemExit)) as stopped:
+        stop_if_asked(job)
+    assert done == ["written", "met"]
+    assert getattr(stopped.value, "code", 130) == 128 + number
 
 
 @pytest.mark.slow

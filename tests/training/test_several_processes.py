@@ -100,6 +100,13 @@ def test_an_ensemble_resumes_too(in_two: Run, holes: Dataset, config: Config, tm
     check_resumed(in_two, holes, replace(config, **relabel("ensemble", runs=str(member.folder))), tmp_path, 5)
 
 
+def test_one_that_is_stopped_while_relabelling_stops_both(
+    in_two: Run, holes: Dataset, config: Config, tmp_path: Path
+) -> None:
+    stopped = Training(holes, replace(config, batch_size=2, **relabel("score")), tmp_path / "run")
+    assert in_two(two_processes.train_stopped_while_relabelling, stopped) == [("stopped", 2), ("stopped", 2)]
+
+
 # ---- with another number of processes
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from trilabel.cli.data_options import read_training_data
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.training.launch import is_first_process, with_devices
+from trilabel.training.launch import Place, check_all_see, is_first_process, with_devices
 from trilabel.training.run_folder import RunFolder
 
 OPTIONS = "--image-size 32 --epochs 2 --workers 0 --batch-size 4 --device cpu --method known-only --val 0.2"
@@ -129,3 +131,24 @@ def test_torchrun_says_how_many_processes_there_are(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("WORLD_SIZE", "6")
     with pytest.raises(TrilabelError, match="not equally many"):
         with_devices(Config(device="cpu"), resume=False)
+
+
+def test_a_part_of_what_torchrun_sets_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert Place.from_environment() == Place()
+
+
+def test_the_sign_of_the_first_machine_is_removed_though_another_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+    def barrier() -> None:
+        assert len(list(tmp_path.iterdir())) == 1
+        raise RuntimeError("Connection closed by peer")
+
+    fabric: Any = SimpleNamespace(is_global_zero=True, broadcast=lambda name: name, barrier=barrier)
+    with pytest.raises(RuntimeError, match="closed"):
+        check_all_see(tmp_path, fabric)
+    assert not list(tmp_path.iterdir())

@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parse(*find_command(arguments))()
             sys.stdout.flush()  # a full disk is found out here, not after the end
     except UsageError as error:
-        return _fail(str(error), 2)
+        return 2 if _told_by_another(error) else _fail(str(error), 2)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
@@ -81,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _discard_output_that_cannot_be_written()
+        if _told_by_another(error):
+            return 1
         return _fail(explain(error, " (run again with --debug for the traceback)"), 1)
     return 0
 
@@ -124,6 +126,15 @@ def overview(group: str = "") -> str:
 
 def _commands_in(group: str) -> list[str]:
     return [name for name in COMMANDS if name.startswith(f"{group} ")]
+
+
+def _told_by_another(error: Exception) -> bool:
+    """Whether another process that torchrun started beside this one tells the same."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return False
+    from trilabel.training.losing import told_by_another  # imports torch
+
+    return told_by_another(error)
 
 
 def _fail(message: str, code: int) -> int:

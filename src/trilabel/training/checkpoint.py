@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
             mode = temporary.stat().st_mode
             with _system_errors(temporary):
                 save_file(copies, temporary, metadata={"state": state, "tensors": str(len(copies))})
-            temporary.chmod(mode)  # safetensors 0.8 leaves the file readable to its owner only, whatever the umask
+            with suppress(OSError):  # some mounts know no permissions
+                temporary.chmod(mode)  # safetensors 0.8 leaves it readable to its owner only, whatever the umask
     except FileNotFoundError as error:
         raise TrilabelError(
             f"{Path(path).parent}: this folder was removed while the run was training, so nothing can be saved; start "

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 class Processes:
     """The processes of a run; with a single process nothing is sent.
 
-    All must make the same calls in the same order. What they agree on (`any`, `union`, `all_equal`) travels between
-    CPUs: it does not wait for a GPU, and a process that is lost is noticed at once.
+    All must make the same calls in the same order. What they agree on (`any`, `largest`, `union`, `all_equal`) travels
+    between CPUs: it does not wait for a GPU, and a process that is lost is noticed at once.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -33,11 +33,15 @@ class Processes:
 
     def any(self, here: bool) -> bool:
         """Whether this is true in any process: all must save or stop at the same step."""
+        return bool(self.largest(int(here)))
+
+    def largest(self, here: int) -> int:
+        """The largest number of any process."""
         if self.count == 1:
             return here
-        flag = torch.tensor(int(here))
-        dist.all_reduce(flag, group=self._between_cpus)
-        return bool(flag)
+        number = torch.tensor(here)
+        dist.all_reduce(number, dist.ReduceOp.MAX, group=self._between_cpus)
+        return int(number)
 
     def union(self, names: Iterable[str]) -> list[str]:
         """The names that any process has, in the same order in all."""

@@ -23,6 +23,7 @@ from trilabel.training.losing import explained
 from trilabel.training.spawning import spawn
 
 _SECONDS_UNTIL_SEEN = 10.0  # a network file system shows a new file a little later
+_OF_PLACE = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 
 Work = Callable[[Fabric], None]
 
@@ -38,9 +39,9 @@ class Place:
     @classmethod
     def from_environment(cls) -> "Place":
         """Of this process; alone if nobody started several."""
-        if "LOCAL_RANK" not in os.environ:
+        if not all(name in os.environ for name in ("LOCAL_RANK", *_OF_PLACE)):
             return cls()
-        return cls(*(int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")))
+        return cls(*(int(os.environ[name]) for name in _OF_PLACE))
 
     @property
     def machines(self) -> int:
@@ -108,7 +109,7 @@ def create_fabric(config: Config) -> Fabric:
     if place.count > 1:
         # Buffers stay per process: a method's own must not be overwritten; the model's are made equal before scoring.
         warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")  # older torch has no other name
-        strategy = DDPStrategy(broadcast_buffers=False, start_method="popen")
+        strategy = DDPStrategy(broadcast_buffers=False)
         plugins = [TorchElasticEnvironment()]
     return Fabric(
         accelerator=str(choose_device(config.device)),
@@ -128,15 +129,20 @@ def check_all_see(folder: Path, fabric: Fabric) -> None:
     if fabric.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
         sign.touch()
-    sign = folder / fabric.broadcast(sign.name)
+    try:
+        _wait_for(folder / fabric.broadcast(sign.name))
+        fabric.barrier()
+    finally:
+        if fabric.is_global_zero:
+            sign.unlink(missing_ok=True)
+
+
+def _wait_for(sign: Path) -> None:
     deadline = time.monotonic() + _SECONDS_UNTIL_SEEN
     while not sign.exists():
         if time.monotonic() > deadline:
             raise TrilabelError(
-                f"{folder.absolute()}: {platform.node()} does not see this folder as the first machine has it; the run "
-                "folder must be in a shared file system, under the same path everywhere"
+                f"{sign.parent.absolute()}: {platform.node()} does not see this folder as the first machine has it; "
+                "the run folder must be in a shared file system, under the same path everywhere"
             )
         time.sleep(0.1)
-    fabric.barrier()
-    if fabric.is_global_zero:
-        sign.unlink()

@@ -1,6 +1,8 @@
 """The pass over the training images between epochs that fills in easy unknown labels."""
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from trilabel.data.images import ImageSource, in_order, to_device
@@ -41,7 +43,7 @@ def _choose(job: Job, model: nn.Module, images: ImageSource) -> None:
     config, fabric, now, relabelling = job.config, job.fabric, job.state.progress, job.relabelling
     assert relabelling is not None
     rank, world = job.processes.rank, job.processes.count
-    chunks = in_order(len(images), config.batch_size)[rank::world]
+    chunks = _parts(in_order(len(images), config.batch_size), rank, world)
     with progress("relabelling", len(chunks)) as advance:
         for done, batch in enumerate(images.batches(chunks, skip_broken=config.broken == "skip")):
             number = rank + done * world  # the number of the batch over all processes
@@ -52,6 +54,12 @@ def _choose(job: Job, model: nn.Module, images: ImageSource) -> None:
                     scores = [relabelling.scores(model, job.views.plain(batch.images))]
                     scores += [member(views.plain(batch.images)).logits[None] for member, views in job.members]
                 relabelling.choose(torch.cat(scores), job.label_reader(batch.positions, rows), rows)
-            if world == 1:
+            if job.agreement.any(bool(job.signals), wait=done + 1 == len(chunks)):
                 stop_if_asked(job)
             advance(1)
+
+
+def _parts(chunks: list[NDArray[np.int64]], rank: int, world: int) -> list[NDArray[np.int64]]:
+    """The chunks of one process: equally many in all, so that they can agree after each; the last may be empty."""
+    empty = np.zeros(0, np.int64)
+    return (chunks + [empty] * (-len(chunks) % world))[rank::world]

@@ -8,7 +8,8 @@ from pathlib import Path
 from trilabel.errors import TrilabelError, system_error
 from trilabel.locks import lock_file, owner, try_lock
 
-_held: dict[Path, tuple[Path, os.stat_result]] = {}  # by run folder, the lock files of this process
+# The locks of this process: by run folder, as it was named, where that is, the lock file and what the file was then.
+_held: dict[Path, tuple[Path, Path, os.stat_result]] = {}
 
 
 @contextmanager
@@ -27,19 +28,23 @@ def lock_run(folder: Path) -> Iterator[None]:
                 f"{folder}: another process is training here{who and f' ({who})'}; wait for it, stop it, or choose "
                 "another --out"
             )
-        _held[folder.resolve()] = file, os.fstat(opened.fileno())
+        name = folder.absolute()  # not where a link leads, which may change
+        _held[name] = folder.resolve(), file, os.fstat(opened.fileno())
         try:
             yield
         finally:
-            del _held[folder.resolve()]
+            del _held[name]
 
 
 def lock_lost(folder: Path) -> bool:
-    """Whether this process locked a run folder and somebody removed the lock since: another may train there now."""
-    if (held := _held.get(folder.resolve())) is None:
+    """Whether this process locked a run folder and somebody removed the lock since, or had its link lead elsewhere.
+
+    Another process may train there now.
+    """
+    if (held := _held.get(folder.absolute())) is None:
         return False
-    file, as_locked = held
+    place, file, as_locked = held
     try:
-        return not os.path.samestat(file.stat(), as_locked)
+        return folder.resolve() != place or not os.path.samestat(file.stat(), as_locked)
     except FileNotFoundError:
         return True

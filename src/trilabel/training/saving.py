@@ -43,8 +43,9 @@ def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
 
 def stop_if_asked(job: Job) -> None:
     """Ends the run if any process received a signal; everything is on disk then."""
-    if job.processes.any(bool(job.signals)):
+    # One number for all, whoever received it: the exit code of the run does not depend on who ends first.
+    if received := job.processes.largest(max(job.signals, default=0)):
         job.state.wait_for_files()
+        job.processes.barrier()  # those that write nothing must not end before, or the one that writes is ended too
         log.info(f"stopped; resume with: trilabel train --resume {job.folder.path}")
-        others = [number for number in job.signals if number != signal.SIGINT]
-        raise SystemExit(128 + others[0]) if others else KeyboardInterrupt
+        raise KeyboardInterrupt if received == signal.SIGINT else SystemExit(128 + received)

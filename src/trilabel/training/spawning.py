@@ -3,6 +3,7 @@
 This process only watches. It ends all when one is lost, and they end themselves when this one is lost.
 """
 
+import _thread
 import multiprocessing
 import os
 import pickle
@@ -63,10 +64,11 @@ def spawn(run: Callable[[Any, Config], None], work: Any, config: Config, folder:
 def _interrupt(processes: Sequence[Any]) -> None:
     """Asks them to stop, as Ctrl-C would, and waits for them."""
     for process in processes:
-        if process.exitcode is None:
+        if process.exitcode is None and os.name != "nt":  # on Windows this ends it at once, and Ctrl-C reaches it
             os.kill(process.pid, signal.SIGINT)
+    deadline = time.monotonic() + _SECONDS_TO_SAVE
     for process in processes:
-        process.join(_SECONDS_TO_SAVE)
+        process.join(max(0.0, deadline - time.monotonic()))
 
 
 def _wait_for(processes: Sequence[Any]) -> list[int | None]:
@@ -138,4 +140,7 @@ def _stop_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    os.kill(os.getpid(), signal.SIGINT)
+    if os.name == "nt":  # where os.kill ends a process at once
+        _thread.interrupt_main()
+    else:
+        os.kill(os.getpid(), signal.SIGINT)
