@@ -103,7 +103,7 @@ def train(training: Training) -> str:
 
 
 def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
-    """`train`, where the second process gets SIGINT in its first batch of a relabelling pass; how many batches it saw."""
+    """`train`, where the second process gets SIGINT in its first batch of relabelling; and the batches that it saw."""
     from trilabel.training.relabelling import Relabelling
 
     choose, seen = Relabelling.choose, 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,11 +15,11 @@ from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
-from trilabel.data.image_paths import find_images
-from trilabel.data.images import ImageSource, open_images
+from trilabel.data.images import open_images
 from trilabel.errors import TrilabelError
 from trilabel.inference.activation import ClassActivation, display_image
 from trilabel.inference.arrays import arrays_to_images, resize_all, separate
+from trilabel.inference.opened import DIVERGED, Broken, Opened, Options, find_paths
 from trilabel.inference.pointing import PointingGame
 from trilabel.inference.predictions import Predictions
 from trilabel.labels.names import Names
@@ -28,9 +28,6 @@ from trilabel.models import Classifier
 from trilabel.models.device import choose_device
 from trilabel.models.scoring import OnBatch, Scorer
 from trilabel.training.run_folder import Run, RunFolder
-
-Broken = Literal["stop", "skip"]
-_DIVERGED = "its training diverged: train again with a lower --lr or with --clip-gradient"
 
 
 def load(run: str | Path | Run, device: str = "auto") -> "Model":
@@ -83,7 +80,7 @@ class Model:
 
         Arrays: N×H×W×3 or N×3×H×W, uint8 or float in [0, 1]; or a list of H×W×3 arrays of any sizes.
         """
-        options, paths = _Options(batch_size, workers, broken), _find_paths(images)
+        options, paths = Options(batch_size, workers, broken), find_paths(images)
         if paths is not None:
             ids, opened = paths, self._open(None, paths, options)
         else:
@@ -100,7 +97,7 @@ class Model:
 
         Images that are left out are logged as warnings.
         """
-        options, paths = _Options(batch_size, workers, broken), _find_paths(images)
+        options, paths = Options(batch_size, workers, broken), find_paths(images)
         if paths is not None:
             yield from self._activations(paths, None, paths, options)
         else:
@@ -118,7 +115,7 @@ class Model:
         """`maps` of these rows of a data set."""
         images, paths = dataset.images_of(rows)
         ids, arrays = [dataset.ids[row] for row in rows.tolist()], None if images is None else list(images)
-        yield from self._activations(ids, arrays, paths, _Options(batch_size, workers, broken))
+        yield from self._activations(ids, arrays, paths, Options(batch_size, workers, broken))
 
     def evaluate(
         self,
@@ -168,7 +165,7 @@ class Model:
 
         `on_batch` receives the rows and the whole output of each batch, with class maps if `class_maps`.
         """
-        opened = self._open(*dataset.images_of(rows), _Options(batch_size, workers, broken))
+        opened = self._open(*dataset.images_of(rows), Options(batch_size, workers, broken))
         to_rows = None if on_batch is None else lambda positions, output: on_batch(rows[positions], output)
         logits, positions, messages = opened.score(
             "scoring", lambda position: dataset.ids[int(rows[position])], class_maps, to_rows
@@ -193,17 +190,17 @@ class Model:
         common = np.flatnonzero(columns >= 0)
         return common, columns[common], missing
 
-    def _open(self, images: Tensor | None, paths: Sequence[str] | None, options: "_Options") -> "_Opened":
+    def _open(self, images: Tensor | None, paths: Sequence[str] | None, options: Options) -> Opened:
         size, skip = self.image_size, options.broken == "skip"
         source, errors = open_images(images, paths, size, self.device, "none", options.workers, options.broken)
         positions = np.delete(np.arange(len(source) + len(errors)), [position for position, _ in errors])
         scorer = Scorer(
             self.classifier, self.views.plain, len(self.classes), options.batch_size, self.context, skip_broken=skip
         )
-        return _Opened(source, positions, [message for _, message in errors], scorer, self.name)
+        return Opened(source, positions, [message for _, message in errors], scorer, self.name)
 
     def _activations(
-        self, ids: Sequence[str], arrays: Sequence[Tensor] | None, paths: Sequence[str] | None, options: "_Options"
+        self, ids: Sequence[str], arrays: Sequence[Tensor] | None, paths: Sequence[str] | None, options: Options
     ) -> Iterator[ClassActivation]:
         """The images are `arrays` (3×H×W uint8, of any sizes) or `paths`."""
         originals = arrays if arrays is not None else paths or ()
@@ -221,54 +218,9 @@ class Model:
                 if np.isnan(of_image).any() or not np.isfinite(maps_of_image).all():
                     raise TrilabelError(
                         f"{self.name}: gives class maps or scores that are not finite for image {ids[position]!r}; "
-                        f"{_DIVERGED}"
+                        f"{DIVERGED}"
                     )
                 yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
-
-
-class _Options(NamedTuple):
-    """Options that all methods of a model share."""
-
-    batch_size: int
-    workers: int | None
-    broken: Broken
-
-
-class _Opened(NamedTuple):
-    """The given images that could be opened, and the scorer for them."""
-
-    source: ImageSource
-    positions: NDArray[np.int64]  # of the source's images among those given
-    errors: list[str]  # a message for each image that is not in the source
-    scorer: Scorer
-    model: str  # its name in messages
-
-    def score(
-        self, label: str, id_of: Callable[[int], str], class_maps: bool = False, on_batch: OnBatch | None = None
-    ) -> tuple[Tensor, NDArray[np.int64], list[str]]:
-        """(logits, their positions among the given images, a message for each image that could not be read).
-
-        NaN is an error, whatever becomes of images that cannot be read; id_of: position of a given image -> its id.
-        """
-        positions = self.positions
-        to_given = None if on_batch is None else lambda batch, output: on_batch(positions[batch], output)
-        scores = self.scorer.score(self.source, label, class_maps, to_given)
-        good = np.delete(np.arange(len(positions)), scores.failed)
-        if len(bad := scores.nan()):
-            raise TrilabelError(
-                f"{self.model}: gives NaN for {len(bad):,} of {len(good):,} images, the first "
-                f"{id_of(int(positions[bad[0]]))!r}; {_DIVERGED}"
-            )
-        messages = [message for _, message in scores.errors]
-        return scores.logits[torch.from_numpy(good)], positions[good], self.errors + messages
-
-
-def _find_paths(images: Any) -> list[str] | None:
-    """The image files of a folder, a file or a list of files; None if the images are arrays."""
-    images = find_images(images) if isinstance(images, str | Path) else images
-    if isinstance(images, Sequence) and images and isinstance(images[0], str | Path):
-        return [str(path) for path in images]
-    return None
 
 
 def _logit(probability: float) -> float:
