@@ -72,7 +72,8 @@ class _Unpacking(gzip.GzipFile):
             self._next_look = unpacked + _UNPACKED_AT_ONCE
             self._most = min(limit(TEXT_BYTES), free_memory(torch.device("cpu")))
         if unpacked > self._most:
-            what = f"unpacks to {unpacked:,} bytes or more"
+            small = self._most < limit(TEXT_BYTES)
+            what = f"unpacks to {unpacked:,} bytes or more{', too many for the free memory' if small else ''}"
             raise TrilabelError(f"{self._path}: {too_much(what, self._most, TEXT_BYTES)}")
         return block
 
