@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.strange_files import as_somebody_else, closed_file, make_pipe
 from trilabel.errors import TrilabelError
-from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input
+from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, TEXT_BYTES, limit, open_input, read_input
 
 
 def refused(path, most=None):
@@ -70,6 +70,16 @@ def test_a_file_that_is_too_large_says_how_to_allow_it(tmp_path, monkeypatch):
         file.truncate(1 << 40)
     monkeypatch.delenv(IMAGE_BYTES)
     assert "more than the 536,870,912 allowed" in refused(tmp_path / "sparse", IMAGE_BYTES)
+
+
+def test_a_file_that_is_longer_than_its_size(monkeypatch):
+    path = Path("/proc/self/maps")
+    if not path.is_file():
+        pytest.skip("this system has no such files")
+    assert path.stat().st_size == 0 and len(read_input(path)) > 1000
+    monkeypatch.setenv(TEXT_BYTES, "1000")
+    with pytest.raises(TrilabelError, match=f"maps: more bytes than its size says, .* set .* {TEXT_BYTES}"):
+        read_input(path)
 
 
 def test_a_limit_is_a_whole_number(monkeypatch):

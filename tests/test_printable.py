@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trilabel.printable import json_escaped, message, printable
+from trilabel.printable import json_escaped, message, printable, without_controls
+
+ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+VISIBLE = set("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,7 @@ from trilabel.printable import json_escaped, message, printable
         ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
         ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
         ("hid\U000e0041den", "hid\\U000e0041den"),
+        ("\U0001f3f4\U000e0067", "\U0001f3f4\\U000e0067"),
     ],
 )
 def test_control_and_format_characters_are_made_visible(text, shown):
@@ -32,7 +36,20 @@ def test_control_and_format_characters_are_made_visible(text, shown):
 
 
 @pytest.mark.parametrize(
-    "text", ["Straße", "鳥", "नमस्ते", "می‌خواهم", "👨‍👩‍👧 family", "❤️", "C:\\new\\table", "[red]$x$", "é"]
+    "text",
+    [
+        "Straße",
+        "鳥",
+        "नमस्ते",
+        "می‌خواهم",
+        "👨‍👩‍👧 family",
+        "❤️",
+        "C:\\new\\table",
+        "[red]$x$",
+        "é",
+        ENGLAND,
+        "\u0600\u06dd",
+    ],
 )
 def test_letters_of_all_languages_and_emoji_stay_as_they_are(text):
     assert printable(text) == text
@@ -43,8 +60,12 @@ def test_nothing_that_moves_the_cursor_is_left(text):
     shown = printable(text)
     kinds = {unicodedata.category(letter) for letter in shown} - {"Cf"}
     assert not kinds & {"Cc", "Cs", "Zl", "Zp"}
-    assert {letter for letter in shown if unicodedata.category(letter) == "Cf"} <= {"\u200c", "\u200d"}
+    assert {letter for letter in shown if unicodedata.category(letter) == "Cf"} <= VISIBLE
     shown.encode()
+
+
+def test_documents_have_no_escapes():
+    assert without_controls(f"\x1b[31mred\u202e {ENGLAND}\n") == f"[31mred {ENGLAND}"
 
 
 def test_long_names_are_shortened_in_messages_and_long_messages_too():

@@ -14,9 +14,10 @@ from trilabel.errors import TrilabelError
 # Environment variables that raise a limit, named in the error of whoever reaches it.
 IMAGE_BYTES = "TRILABEL_MAX_IMAGE_BYTES"
 IMAGE_PIXELS = "TRILABEL_MAX_IMAGE_PIXELS"
-TEXT_BYTES = "TRILABEL_MAX_TEXT_BYTES"  # files that are read as a whole: JSON, XML, YAML, lists
-GZIP_RATIO = "TRILABEL_MAX_GZIP_RATIO"
-_DEFAULTS = {IMAGE_BYTES: 512 << 20, IMAGE_PIXELS: 178_956_970, TEXT_BYTES: 16 << 30, GZIP_RATIO: 600}
+TEXT_BYTES = "TRILABEL_MAX_TEXT_BYTES"  # files that are read as a whole (JSON, XML, YAML, lists), unpacked tables
+CELL_LETTERS = "TRILABEL_MAX_CELL_LETTERS"
+_DEFAULTS = {IMAGE_BYTES: 512 << 20, IMAGE_PIXELS: 178_956_970, TEXT_BYTES: 16 << 30, CELL_LETTERS: 1 << 20}
+_BLOCK = 1 << 20
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -35,6 +36,11 @@ def limit(name: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise TrilabelError(f"the environment variable {name} is {text!r}; set it to a whole number")
     return int(text)
+
+
+def is_raised(name: str) -> bool:
+    """Whether the user has set this limit."""
+    return name in os.environ
 
 
 def too_much(what: str, most: int, name: str) -> str:
@@ -71,8 +77,14 @@ def open_input(path: str | Path, most: str | None = None) -> BinaryIO:
 
 def read_input(path: str | Path) -> bytes:
     """All bytes of a regular file that is not too large for that."""
+    allowed = limit(TEXT_BYTES)
     with open_input(path, TEXT_BYTES) as file:
-        return file.read()
+        parts = [file.read(os.fstat(file.fileno()).st_size + 1)]
+        while block := file.read(_BLOCK):  # files of /proc go on after their size, which is 0
+            parts.append(block)
+            if sum(map(len, parts)) > allowed:
+                raise TrilabelError(f"{path}: {too_much('more bytes than its size says', allowed, TEXT_BYTES)}")
+    return b"".join(parts)
 
 
 def _not_allowed(path: str | Path) -> TrilabelError:

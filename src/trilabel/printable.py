@@ -5,15 +5,19 @@ window or worse. So what is printed or logged passes through here, in the few pl
 """
 
 import re
+from collections.abc import Callable
 
 # Control characters, lone surrogates, line and paragraph separators, and what changes the direction of text or is
-# invisible (Unicode's Cc, Cs, Zl, Zp and Cf). The joiners U+200C and U+200D stay: languages and emoji need them.
+# invisible (Unicode's Cc, Cs, Zl, Zp and Cf). The joiners U+200C and U+200D stay: languages and emoji need them. So do
+# signs that are visible although they are Cf (Arabic number signs and the like), and the flags of regions: a black flag
+# and a short code in letters that are invisible elsewhere.
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029"
 _FORMAT = (
-    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+    "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
 )
-_UNSAFE = re.compile(f"[{_CONTROL}{_FORMAT}]")
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+_UNSAFE = re.compile(f"{_FLAG}|[{_CONTROL}{_FORMAT}]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONG_WORD = re.compile(r"\S{400,}")
 _LONGEST_MESSAGE = 8000
@@ -25,7 +29,16 @@ def printable(text: str) -> str:
     >>> print(printable("\x1b[2J cat\n"))
     \x1b[2J cat\n
     """
-    return _UNSAFE.sub(lambda found: _escape(found[0]), text)
+    return _replaced(text, _escape)
+
+
+def without_controls(text: str) -> str:
+    r"""The text without control and format characters, for documents, where an escape would be noise.
+
+    >>> without_controls("\x1b[2J cat\n")
+    '[2J cat'
+    """
+    return _replaced(text, lambda letter: "")
 
 
 def message(text: str) -> str:
@@ -48,7 +61,14 @@ def shorten(text: str, letters: int) -> str:
 
 def json_escaped(text: str) -> str:
     """JSON with the same value and without control and format characters, except for the ends of its lines."""
-    return _UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), text)
+    return _UNSAFE.sub(
+        lambda found: found[0] if found[0] == "\n" or len(found[0]) > 1 else _json_escape(found[0]), text
+    )
+
+
+def _replaced(text: str, replacement: Callable[[str], str]) -> str:
+    """The text with a replacement for each unsafe letter; a flag, which is several letters, stays."""
+    return _UNSAFE.sub(lambda found: found[0] if len(found[0]) > 1 else replacement(found[0]), text)
 
 
 def _escape(letter: str) -> str:

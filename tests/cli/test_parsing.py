@@ -41,3 +41,13 @@ def test_values_that_make_no_sense_are_wrong_usage(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stopped:
         call("train", "scenes", "--stages", "finetune")
     assert stopped.value.code == 2 and "linear-then-fine-tune" in capsys.readouterr().err
+
+
+def test_what_tyro_repeats_of_the_arguments_is_shown_not_obeyed(capsys: Capture) -> None:
+    for arguments in (["data", "inspect", "c.csv", "--\x1b[31mred"], ["train", "scenes", "--epochs", "\x9b2J\u202e"]):
+        with pytest.raises(SystemExit) as stopped:
+            call(*arguments)
+        written = capsys.readouterr().err
+        assert stopped.value.code == 2 and not set("\x1b\x9b\u202e") & set(written)
+        assert "\\x1b[31mred" in written or "\\x9b2J" in written
+    assert parse("train", ["a\x1b.csv"]).data == "a\x1b.csv", "a file may have any name"

@@ -195,6 +195,21 @@ def test_limits_of_bytes_and_pixels_can_be_raised(tmp_path, monkeypatch):
     decode(path, SIZE)
 
 
+def test_one_hot_pixel_and_pixels_without_a_value_leave_the_others_as_they_are(tmp_path):
+    values = (GRAY / 255).astype(np.float32)
+    values[0, :20], values[1, 1], values[2, 2] = -3.4e38, 3.4e38, 5e4
+    got = as_array(decode(written(tmp_path, encoded(Image.fromarray(values), "TIFF")), SIZE))
+    expected = THRICE.copy()
+    expected[0, :20], expected[1, 1], expected[2, 2] = 0, 0, 255
+    assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("kind", ["EPS", "ICO", "PCX", "TGA"])
+def test_other_kinds_of_images_are_not_opened(tmp_path, kind):
+    """Pillow starts Ghostscript for EPS, whatever the file is called."""
+    assert "no kind of image that can be read" in refused(written(tmp_path, encoded(RGB, kind)))
+
+
 def test_an_image_that_becomes_a_gigabyte_is_refused(tmp_path):
     path = written(tmp_path, encoded(Image.new("1", (20_000, 10_000)), "PNG"))
     assert Path(path).stat().st_size < 100_000
@@ -207,7 +222,10 @@ def test_more_pixels_than_pillow_allows_can_be_allowed(tmp_path, monkeypatch):
     monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "2000")
     assert "more than the 2,000 allowed" in refused(path)
     monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "5000")
-    assert decode(path, 8).shape == (3, 8, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert decode(path, 8).shape == (3, 8, 8)
+    assert Image.MAX_IMAGE_PIXELS == 1000, "it is that of the whole program"
 
 
 STORED = {  # how a camera that notes this orientation stores an upright image

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trilabel.data import Dataset, write
+from trilabel.data.formats.csv_table import writing as csv_table
 from trilabel.data.spreadsheet_cells import count_formulas, formula_note, is_formula, safe_cell
+from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
@@ -24,6 +26,15 @@ def test_formulas_get_an_apostrophe(text):
 @pytest.mark.parametrize("text", PLAIN)
 def test_other_cells_and_numbers_stay(text):
     assert not is_formula(text) and safe_cell(text) == text
+
+
+@pytest.mark.parametrize(("ids", "classes"), [(["=a", "'=a"], ["cat", "dog"]), (["1", "2"], ["=a", "'=a"])])
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_names_that_an_apostrophe_makes_equal_are_refused(ids, classes, layout, tmp_path):
+    labels = Labels.from_signed(np.eye(2, dtype=np.int8), classes, ids)
+    with pytest.raises(TrilabelError, match="'=a' and \"'=a\" would be equal in cells"):
+        csv_table.write(labels, tmp_path / "a.csv", layout, safe_cells=True)
+    assert not csv_table.write(labels, tmp_path / "a.csv", layout)[1:]
 
 
 @given(st.lists(st.text("=+-@\t\r1ae.é", max_size=4)))

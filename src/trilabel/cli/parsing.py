@@ -16,6 +16,7 @@ from tyro.constructors import ConstructorRegistry, StructConstructorSpec, Struct
 from trilabel.cli.arguments import UsageError
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.printable import printable
 from trilabel.recipes import resolve
 
 
@@ -30,7 +31,16 @@ def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Comma
     names = {f.name for f in fields(kind)}
     base = _starting_config(arguments) if "config" in names else Config()
     registry = _flags(base, getattr(kind, "HIDDEN_SETTINGS", ()))
-    command: Any = tyro.cli(kind, args=list(arguments), prog=f"trilabel {name}", registry=registry)
+    parse = partial(tyro.cli, kind, prog=f"trilabel {name}", registry=registry)
+    shown = list(map(printable, arguments))
+    if shown != list(arguments):  # tyro would repeat control characters in its errors
+        try:
+            command: Any = parse(args=list(arguments), console_outputs=False)
+        except SystemExit:
+            parse(args=shown)
+            raise
+    else:
+        command = parse(args=shown)
     found: Command = replace(command, written=_written_options(arguments)) if "written" in names else command
     return found
 

@@ -4,15 +4,23 @@ Resizing squashes to a square, as the papers do.
 """
 
 import os
-import warnings
+import struct
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
 from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL.BmpImagePlugin import BmpImageFile
+from PIL.GifImagePlugin import GifImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.PpmImagePlugin import PpmImageFile
+from PIL.TiffImagePlugin import TiffImageFile
+from PIL.WebPImagePlugin import WebPImageFile
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -21,8 +29,7 @@ from trilabel.errors import TrilabelError
 from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input, too_much
 from trilabel.log import track
 
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # half of what is refused, see open_image
-
+_KINDS = (JpegImageFile, PngImageFile, WebPImageFile, BmpImageFile, GifImageFile, TiffImageFile, PpmImageFile)
 ImageError = tuple[int, str]  # position of the image, and what is wrong with it
 MISSING = "no such image"
 _TURNS = {  # the operation that makes an image upright, by the orientation that the camera recorded
@@ -40,18 +47,34 @@ _TURNS = {  # the operation that makes an image upright, by the orientation that
 def open_image(path: str | Path) -> Iterator[Image.Image]:
     """Opens an image file to see its size or to decode it; refuses what is no regular file, or too large."""
     most = limit(IMAGE_PIXELS)
-    if Image.MAX_IMAGE_PIXELS is not None and most > 2 * Image.MAX_IMAGE_PIXELS:
-        Image.MAX_IMAGE_PIXELS = most  # Pillow refuses twice as many on its own
-    with open_input(path, IMAGE_BYTES) as opened:
+    with open_input(path, IMAGE_BYTES) as opened, _identified(path, opened) as file:
+        if file.width * file.height > most:
+            what = f"{file.width:,} × {file.height:,} pixels"
+            raise TrilabelError(f"{path}: {too_much(what, most, IMAGE_PIXELS)}")
+        yield file
+
+
+def _identified(path: str | Path, file: BinaryIO) -> Image.Image:
+    """`Image.open` for our kinds of images: others may start programs, as EPS does.
+
+    Its limit of pixels holds for the whole program, and so would a change of it: hence without.
+    """
+    start = file.read(16)
+    for kind in _KINDS:
+        make, accepts = Image.OPEN[kind.format]  # JPEG makes the images of some phones, too, which are another kind
+        accepted = accepts is None or accepts(start)
+        if not accepted or isinstance(accepted, str):  # a text says that this Pillow was made without the kind
+            continue
+        file.seek(0)
         try:
-            file = Image.open(opened)
+            return make(file, "")
+        except (SyntaxError, IndexError, TypeError, struct.error):  # damaged, or of another kind after all
+            continue
         except Image.DecompressionBombError:
-            raise TrilabelError(f"{path}: {too_much('too many pixels', most, IMAGE_PIXELS)}") from None
-        with file:
-            if file.width * file.height > most:
-                what = f"{file.width:,} × {file.height:,} pixels"
-                raise TrilabelError(f"{path}: {too_much(what, most, IMAGE_PIXELS)}")
-            yield file
+            raise TrilabelError(
+                f"{path}: more pixels than Pillow allows; if you trust it, set PIL.Image.MAX_IMAGE_PIXELS to more"
+            ) from None
+    raise UnidentifiedImageError
 
 
 def decode(path: str | Path, size: int) -> Tensor:

@@ -1,6 +1,7 @@
 """Duplicate images: the same bytes under two names."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -69,8 +70,10 @@ def _digest(path: str) -> bytes:
     found = hashlib.blake2b(digest_size=16)
     try:
         with open_input(path) as file:
-            while block := file.read(_BLOCK):
+            left = os.fstat(file.fileno()).st_size  # a file of /proc may have no end
+            while block := file.read(min(_BLOCK, left)):
                 found.update(block)
+                left -= len(block)
     except (OSError, TrilabelError):
         return b""
     return found.digest()

@@ -2,8 +2,9 @@
 
 An image is scaled by the range of its file, never by its own brightest pixel: two photographs of one scene with
 different exposures must stay different, and a dark one must stay dark. The range of 16-bit files is known. That of
-floats and of 32-bit numbers is not: it is the first of the usual ranges that the image does not exceed by far, and
-what is above it is white. The ranges are so far apart that an image which seems to have a smaller one is nearly black.
+floats and of 32-bit numbers is not: it is the first of the usual ranges that hardly a pixel of the image exceeds by
+far, and what is above it is white. The ranges are so far apart that an image which seems to have a smaller one is
+nearly black. A few hot pixels do not count, and numbers that stand for missing pixels are none.
 """
 
 from typing import Any
@@ -16,6 +17,8 @@ _FLOAT_RANGES = (1.0, 255.0, 65535.0)
 _BITS, _SAMPLE_FORMAT = 258, 339  # tags of TIFF
 _SIGNED = 2
 _OVERSHOOT = 2.0  # sharpening and resampling leave some pixels above white
+_HOT = 1000  # one pixel in so many may be far above white
+_MISSING = 1e30  # GeoTIFF writes ±3.4e38 for pixels without a value
 
 
 def has_more_than_8_bits(image: Image.Image) -> bool:
@@ -24,10 +27,10 @@ def has_more_than_8_bits(image: Image.Image) -> bool:
 
 
 def to_8_bit(file: Image.Image) -> Image.Image:
-    """An opened image of such grays, scaled to 0 … 255; pixels that are not finite become black."""
+    """An opened image of such grays, scaled to 0 … 255; pixels without a finite value become black."""
     values: NDArray[Any] = np.array(file)
     if file.mode == "F":
-        values[~np.isfinite(values)] = 0
+        values[~(np.abs(values) < _MISSING)] = 0  # also those that are not finite
         top = _usual_range(values, _FLOAT_RANGES)
     else:
         values, top = _whole_numbers(file, values)
@@ -51,5 +54,5 @@ def _whole_numbers(file: Image.Image, values: NDArray[Any]) -> tuple[NDArray[Any
 
 
 def _usual_range(values: NDArray[Any], ranges: tuple[float, ...]) -> float:
-    highest = float(values.max(initial=0)) / _OVERSHOOT
-    return next((top for top in ranges if highest <= top), ranges[-1])
+    hot = -(-np.count_nonzero(values) // _HOT)
+    return next((top for top in ranges if np.count_nonzero(values > _OVERSHOOT * top) <= hot), ranges[-1])

@@ -6,9 +6,11 @@ name if the table is read back.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
+from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
 _STARTS = "=+-@\t\r"
@@ -26,6 +28,17 @@ def is_formula(text: str) -> bool:
 def safe_cell(text: str) -> str:
     """The text, with an apostrophe in front of what a spreadsheet may run."""
     return f"'{text}" if is_formula(text) else text
+
+
+def refuse_equal(names: Names, path: str | Path) -> None:
+    """Refuses names of which two are equal once `safe_cell` has changed one, such as =a and '=a."""
+    changed = [text for text in _candidates(names) if is_formula(text)]
+    for text, same in zip(changed, names.positions(Names(map(safe_cell, changed))).tolist(), strict=True):
+        if same >= 0:
+            raise TrilabelError(
+                f"{path}: {text!r} and {safe_cell(text)!r} would be equal in cells that are safe for spreadsheets; "
+                "rename one, or write without --safe-cells"
+            )
 
 
 def count_formulas(*columns: Iterable[str]) -> int:

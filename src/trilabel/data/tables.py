@@ -9,15 +9,18 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, cast
 
+import torch
+
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
-from trilabel.input_files import GZIP_RATIO, limit, open_input
+from trilabel.input_files import CELL_LETTERS, TEXT_BYTES, is_raised, limit, open_input, too_much
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _START = 1 << 16
 UNREADABLE = (csv.Error, EOFError, OSError, zlib.error)  # the errors of a damaged table
-LONGEST_CELL, LONGEST_ROW = 1 << 20, 1 << 24  # letters; a row has a cell for each of perhaps 100,000 classes
-_UNPACKED_IN_ANY_CASE = 64 << 20  # bytes; below, the ratio of a compressed table does not matter
-csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+_LONGEST_ROW = 1 << 24  # letters; it has a cell for each of perhaps 100,000 classes
+_UNPACKED_AT_ONCE = 64 << 20  # bytes, after which the free memory is looked at again
+_NOT_UTF8 = re.compile("[\0\udc80-\udcff]")
 
 
 def table_suffix(path: Path) -> str:
@@ -39,11 +42,16 @@ def create_table(path: Path) -> IO[str]:
 
 
 class _Unpacking(gzip.GzipFile):
-    """A compressed file that is refused once it unpacks to far more than a table does."""
+    """A compressed file that is refused once it unpacks to more than is allowed, or than fits into the free memory.
+
+    A few megabytes may unpack to more rows than any machine can hold. The ratio tells nothing: that of a table with
+    many classes and few labels is as high as gzip can reach.
+    """
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         super().__init__(fileobj=file)
-        self._path, self._packed, self._ratio = path, file, limit(GZIP_RATIO)
+        self._path, self._packed, self._most = path, file, limit(TEXT_BYTES)
+        self._next_look = _UNPACKED_AT_ONCE
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes."""
@@ -59,19 +67,33 @@ class _Unpacking(gzip.GzipFile):
         self._packed.close()
 
     def _checked(self, block: bytes) -> bytes:
-        if self.tell() > _UNPACKED_IN_ANY_CASE and self.tell() > self._ratio * self._packed.tell():
-            raise TrilabelError(
-                f"{self._path}: unpacks to more than {self._ratio:,} times its size, as no table does; if you trust "
-                f"it, set the environment variable {GZIP_RATIO} to more"
-            )
+        unpacked = self.tell()
+        if unpacked > self._next_look and not is_raised(TEXT_BYTES):
+            self._next_look = unpacked + _UNPACKED_AT_ONCE
+            self._most = min(limit(TEXT_BYTES), free_memory(torch.device("cpu")))
+        if unpacked > self._most:
+            small = self._most < limit(TEXT_BYTES)
+            what = f"unpacks to {unpacked:,} bytes or more{', too many for the free memory' if small else ''}"
+            raise TrilabelError(f"{self._path}: {too_much(what, self._most, TEXT_BYTES)}")
         return block
 
 
-def too_long(path: Path, row: int, what: Literal["cell", "row"]) -> TrilabelError:
+def longest_cell() -> int:
+    """The most letters that a cell may have."""
+    return limit(CELL_LETTERS)
+
+
+def longest_row() -> int:
+    """The most letters that a row may have."""
+    return max(_LONGEST_ROW, 16 * longest_cell())
+
+
+def _too_long(path: Path, row: int, what: Literal["cell", "row"]) -> TrilabelError:
     """The error about a cell or a row that no table of labels has."""
-    if what == "cell":
-        return TrilabelError(f"{path}, row {row}: a cell of more than {LONGEST_CELL:,} letters; correct or split it")
-    return TrilabelError(f"{path}, row {row}: longer than {LONGEST_ROW:,} letters; is this a table?")
+    found = f"a cell of more than {longest_cell():,}" if what == "cell" else f"longer than {longest_row():,}"
+    return TrilabelError(
+        f"{path}, row {row}: {found} letters; correct it, or set the environment variable {CELL_LETTERS} to more"
+    )
 
 
 def read_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -91,31 +113,44 @@ def rows_of(file: IO[bytes], path: Path, delimiter: str) -> Generator[tuple[int,
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "")
     line = 1
     try:
-        reader = csv.reader(_bounded_lines(text, path), delimiter=delimiter, strict=True)
+        csv.field_size_limit(max(csv.field_size_limit(), longest_cell()))
+        lines = _BoundedLines(text, path, delimiter)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
         for cells in reader:
+            lines.letters = 0
             joined = "".join(cells)
-            if "\0" in joined or any("\udc80" <= letter <= "\udcff" for letter in joined):
+            if (not joined.isascii() or "\0" in joined) and _NOT_UTF8.search(joined):
                 raise TrilabelError(f"{path}, row {line}: not UTF-8 text; save the table as UTF-8")
             if len(cells) > 1 or joined.strip():
                 yield line, cells
             line = reader.line_num + 1
     except UNREADABLE as error:
         if str(error).startswith("field larger"):
-            raise too_long(path, line, "cell") from None
+            raise _too_long(path, line, "cell") from None
         raise TrilabelError(f"{path}, row {line}: cannot be read as a table ({error})") from None
     finally:
         if not file.closed:
             text.detach()  # else it would close the file
 
 
-def _bounded_lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    """The lines of a table. A row may have several, in quotes; a line has no more letters than a row may have."""
-    number = 1
-    while line := text.readline(LONGEST_ROW):
-        if len(line) == LONGEST_ROW:
-            raise too_long(path, number, "row")
-        yield line
-        number += 1
+class _BoundedLines(Iterator[str]):
+    """The lines of a table. A row may have several, in quotes: whoever reads it sets `letters` to 0 when it ends."""
+
+    def __init__(self, text: io.TextIOWrapper, path: Path, delimiter: str) -> None:
+        self._text, self._path, self._delimiter = text, path, delimiter
+        self._cell, self._row, self._number = longest_cell(), longest_row(), 0
+        self.letters = 0
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._row)
+        if not line:
+            raise StopIteration
+        self._number += 1
+        self.letters += len(line)
+        if self.letters >= self._row:
+            in_one_cell = len(line) - line.rfind(self._delimiter) - 1 > self._cell
+            raise _too_long(self._path, self._number, "cell" if in_one_cell else "row")
+        return line
 
 
 def first_bytes(file: IO[bytes]) -> bytes:

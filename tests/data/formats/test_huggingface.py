@@ -3,8 +3,10 @@
 import json
 import pkgutil
 import shutil
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -232,6 +234,8 @@ def test_parquet(tmp_path, monkeypatch):
     monkeypatch.setattr(pd, "read_parquet", missing)
     expected = "ROOT/metadata.parquet: needs pyarrow to be read; install it, or save as metadata.csv or .jsonl"
     assert refusal(tmp_path) == expected
+    small = SimpleNamespace(num_rows=2, num_columns=2, num_row_groups=0)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", SimpleNamespace(read_metadata=lambda _: small))
     monkeypatch.setattr(pd, "read_parquet", damaged)
     assert refusal(tmp_path) == (
         "ROOT/metadata.parquet: cannot be read as a Parquet table (Couldn't deserialize thrift)"
@@ -239,6 +243,15 @@ def test_parquet(tmp_path, monkeypatch):
     frame = pd.DataFrame({"file_name": ["1.jpg", "2.jpg"], "tags": [np.array(["a", "b"], object), None]})
     monkeypatch.setattr(pd, "read_parquet", lambda _: frame)
     assert known(read(tmp_path)) == {"1.jpg": [1, 1], "2.jpg": [0, 0]}
+    small.num_rows = 10**10
+    assert "ROOT/metadata.parquet: 160,000,000,000 bytes in memory, more than the" in refusal(tmp_path)
+
+
+def test_a_parquet_file_of_few_bytes_and_many_rows(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"file_name": ["1.jpg"] * 100_000, "cat": 1}).to_parquet(tmp_path / "metadata.parquet")
+    monkeypatch.setenv("TRILABEL_MAX_TEXT_BYTES", "1000000")
+    assert "1,600,000 bytes in memory, more than the 1,000,000 allowed" in refusal(tmp_path)
 
 
 # ---- mistakes

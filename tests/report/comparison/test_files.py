@@ -27,8 +27,8 @@ def base(quick):
     return replace(quick, epochs=1)
 
 
-def test_the_files_hold_every_run_and_every_mean(small_scenes, base, tmp_path):
-    spec = Spec((MethodRow("a b/c", base, grid={"lr": (1e-3, 1e-2)}),), ("keep-share=0.5",), seeds=(0, 1))
+def test_the_files_hold_every_run_and_every_mean(small_scenes, base, tmp_path, caplog):
+    spec = Spec((MethodRow("=a b/c", base, grid={"lr": (1e-3, 1e-2)}),), ("keep-share=0.5",), seeds=(0, 1))
     cells = run_and_report(Comparison(small_scenes, spec, tmp_path / "out", keep=False))
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "cells.csv", "table.csv", "table.md", "table.tex", "plot.png", "data.json", "cells", "search",
@@ -44,7 +44,8 @@ def test_the_files_hold_every_run_and_every_mean(small_scenes, base, tmp_path):
     assert float(line["mean %"]) == pytest.approx(mean) and line["seeds"] == "2"
     text = (tmp_path / "out" / "table.md").read_text()
     assert f"{mean:.1f}" in text and all(cell.command in text for cell in cells)
-    assert "2 runs each of lr: 0.001, 0.01" in text and "a b/c" in text
+    assert "2 runs each of lr: 0.001, 0.01" in text and "=a b/c" in text
+    assert "1 names begin with = + - or @, so that a spreadsheet runs them as formulas" in caplog.text
     with Image.open(tmp_path / "out" / "plot.png") as plot:
         plot.verify()
     assert not list((tmp_path / "out").rglob("*.safetensors"))

@@ -38,6 +38,11 @@ def test_braces_columns_and_rules_match(
     assert [number for a, b in spans for number in range(a, b + 1)] == list(range(2, 2 + len(table.columns)))
 
 
+def test_control_characters_are_left_out() -> None:
+    text = as_latex(ComparisonResults([cell("a\x1b[31mb\u202ec", "all", 0, 0.5)]))
+    assert "a{[}31mbc &" in text
+
+
 def test_signs_are_escaped() -> None:
     cells = [cell("a_b & 50% #1 Δ−…", "--x", seed, 0.5 + seed / 100) for seed in range(2)]
     text = as_latex(ComparisonResults([*cells, cell(r"[\^", "all", 0, 0.5)]))

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from trilabel.data.side_tables.side_information import rows_of
-from trilabel.data.spreadsheet_cells import safe_cell
+from trilabel.data.spreadsheet_cells import refuse_equal, safe_cell
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
 from trilabel.labels import Labels
+from trilabel.labels.names import Names
 
 _COLUMNS = ("label,neighbor", "label,neighbor,weight")
 
@@ -104,7 +105,9 @@ def edges(graph: LabelGraph, classes: Sequence[str]) -> Iterator[tuple[str, str,
 
 def write(graph: LabelGraph, classes: Sequence[str], path: str | Path, safe_cells: bool = False) -> None:
     """Writes a table that `from_file` reads, unless `safe_cells` puts an apostrophe in front of formulas."""
-    classes = list(map(safe_cell, classes)) if safe_cells else classes
+    if safe_cells:
+        refuse_equal(Names(classes), path)
+        classes = list(map(safe_cell, classes))
     rows = ((label, neighbor, f"{weight:.6g}") for label, neighbor, weight in edges(graph, classes))
     write_csv(path, ("label", "neighbor", "weight"), rows)
 

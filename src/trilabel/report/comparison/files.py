@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trilabel.compare import CellKey, CellResult, Comparison, ComparisonResults
+from trilabel.data.spreadsheet_cells import count_formulas, formula_note
 from trilabel.files import write_csv, write_text
 from trilabel.input_files import read_input
 from trilabel.log import log, truncate_list
@@ -37,6 +38,8 @@ def run_and_report(comparison: Comparison, on_progress: Callable[[], None] = lam
     cells = comparison.run(update)
     write_tables(*_content(comparison))
     write_plot(comparison.out, comparison.results)
+    if count := count_formulas({name for cell in cells for name in (cell.row, cell.labels)}):
+        log.warning(f"{comparison.out}: {formula_note(count, offered=False)} if you open its tables in one")
     return cells
 
 

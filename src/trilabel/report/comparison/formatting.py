@@ -3,7 +3,7 @@
 import math
 
 from trilabel.compare.results import SeedStatistics
-from trilabel.printable import printable
+from trilabel.printable import printable, without_controls
 
 NO_VALUE = "—"
 _MOST_LETTERS = 40  # of a name in a plot
@@ -32,8 +32,13 @@ def number_text(value: float | None) -> str:
 
 
 def single_line(text: str) -> str:
-    """The text without line breaks, repeated spaces and control characters."""
+    """The text without line breaks and repeated spaces, its control characters visible, for a terminal."""
     return printable(" ".join(text.split()))
+
+
+def in_document(text: str) -> str:
+    """The text without line breaks, repeated spaces and control characters, for Markdown and LaTeX."""
+    return without_controls(" ".join(text.split()))
 
 
 def plot_label(name: str) -> str:

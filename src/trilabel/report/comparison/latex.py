@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from trilabel.compare.results import ComparisonResults
-from trilabel.report.comparison.formatting import single_line
+from trilabel.report.comparison.formatting import in_document
 from trilabel.report.comparison.remarks import legend
 from trilabel.report.comparison.table import ComparisonTable, TableCell, comparison_table
 
@@ -47,7 +47,7 @@ def _group_lines(table: ComparisonTable) -> list[str]:
 
 def _escape(text: str) -> str:
     # Two hyphens, as at the start of options, would become a dash.
-    return re.sub("-(?=-)", "-{}", single_line(text).translate(_IN_TEXT))
+    return re.sub("-(?=-)", "-{}", in_document(text).translate(_IN_TEXT))
 
 
 def _cell(cell: TableCell) -> str:

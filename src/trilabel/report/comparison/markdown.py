@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from trilabel.compare.results import CellResult, ComparisonResults, chosen_text
-from trilabel.report.comparison.formatting import single_line
+from trilabel.report.comparison.formatting import in_document
 from trilabel.report.comparison.remarks import legend
 from trilabel.report.comparison.table import comparison_table
 
@@ -29,11 +29,11 @@ def as_markdown(results: ComparisonResults, title: str = "", remarks: Sequence[s
 
 def _escape(text: str) -> str:
     # A number with a dot or bracket at the start would become a list item.
-    return re.sub(r"^(\d+)([.)])", r"\1\\\2", _SPECIAL.sub(r"\\\1", single_line(text)))
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", _SPECIAL.sub(r"\\\1", in_document(text)))
 
 
 def _commands(cells: Sequence[CellResult]) -> str:
-    return "\n\n".join(f"# {single_line(_title(cell))}\n{cell.command}" for cell in cells)
+    return "\n\n".join(f"# {in_document(_title(cell))}\n{cell.command}" for cell in cells)
 
 
 def _title(cell: CellResult) -> str:

@@ -12,7 +12,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.label_columns import label_cells, split_column
 from trilabel.data.formats.csv_table.layout import find_columns
 from trilabel.data.image_paths import relative_to
-from trilabel.data.spreadsheet_cells import count_formulas, formula_note, safe_cell
+from trilabel.data.spreadsheet_cells import count_formulas, formula_note, refuse_equal, safe_cell
 from trilabel.data.tables import DELIMITERS, create_table, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
@@ -37,6 +37,9 @@ def write(
     beside = {} if isinstance(data, Labels) else _columns_beside(data, path)
     header = ["image", *beside, *(labels.classes if layout == "wide" else ("label", "value"))]
     _refuse_unreadable(labels, path, header, layout)
+    if safe_cells:
+        for names in (labels.classes, labels.ids):
+            refuse_equal(names, path)
     # Before Python 3.13 the writer leaves a carriage return unquoted if its own line ends have none.
     cell = safe_cell if safe_cells else str
     returns = any((names.buffer == ord("\r")).any() for names in (labels.ids, labels.classes))
@@ -57,16 +60,16 @@ def write(
     notes = []
     if not isinstance(data, Labels) and data.boxes is not None:
         notes.append(f"{len(data.boxes.image)} boxes are not written: a table has no place for them")
-    if not safe_cells and (count := _formulas(data, path)):
+    if not safe_cells and (count := _formulas(data, path, "path" in beside)):
         notes.append(formula_note(count))
     return notes
 
 
-def _formulas(data: Dataset | Labels, path: Path) -> int:
+def _formulas(data: Dataset | Labels, path: Path, with_paths: bool) -> int:
     """How many names a spreadsheet would run, each counted once."""
     if isinstance(data, Labels):
         return count_formulas(data.ids, data.classes)
-    files = _columns_beside(data, path).get("path", ())
+    files = relative_to(data.paths or (), path.parent) if with_paths else ()
     return count_formulas(data.labels.ids, data.labels.classes, data.splits, files)
 
 

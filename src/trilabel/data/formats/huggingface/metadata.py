@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pandas as pd
 from trilabel.data.tables import read_rows
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
+from trilabel.input_files import TEXT_BYTES, limit, too_much
 
 _KINDS = (".csv", ".jsonl", ".parquet")
 # A column "image" may be in any table; only file_name is specific to image folders.
@@ -134,7 +136,10 @@ def _read_csv(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
 
 def _read_parquet(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
     try:
+        _refuse_large(file)
         frame = pd.read_parquet(file)
+    except TrilabelError:
+        raise
     except ImportError:
         raise TrilabelError(
             f"{file}: needs pyarrow to be read; install it, or save as metadata.csv or .jsonl"
@@ -144,6 +149,15 @@ def _read_parquet(file: Path) -> tuple[dict[str, list[Any]], list[int]]:
         raise TrilabelError(f"{file}: cannot be read as a Parquet table ({reason})") from None
     columns = {str(name): [plain(cell) for cell in frame[name].tolist()] for name in frame}
     return columns, list(range(1, len(frame) + 1))
+
+
+def _refuse_large(file: Path) -> None:
+    """Refuses a Parquet file that unpacks to more than may be read as a whole: a few bytes can be millions of rows."""
+    found, allowed = import_module("pyarrow.parquet").read_metadata(file), limit(TEXT_BYTES)
+    packed = sum(found.row_group(number).total_byte_size for number in range(found.num_row_groups))
+    size = max(packed, 8 * found.num_rows * found.num_columns)  # equal cells take no bytes in the file, but here
+    if size > allowed:
+        raise TrilabelError(f"{file}: {too_much(f'{size:,} bytes in memory', allowed, TEXT_BYTES)}")
 
 
 def plain(cell: Any) -> Any:

@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.folder_search import files_below
 from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats.yolo.layout import (
     SplitImages,
@@ -17,7 +18,7 @@ from trilabel.data.formats.yolo.layout import (
     label_of,
     labels_folder,
 )
-from trilabel.data.image_paths import RootedPaths, files_below, is_image, root_of, split_name
+from trilabel.data.image_paths import RootedPaths, is_image, root_of, split_name
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError

@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from trilabel.data.folder_search import files_below, too_wide
 from trilabel.data.formats.yolo.yaml_keys import Value, read_yaml
-from trilabel.data.image_paths import files_below, is_image, split_name, too_wide
+from trilabel.data.image_paths import is_image, split_name
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
@@ -160,10 +161,7 @@ def _from_yaml(file: Path) -> YoloLayout:
 
 def _refuse_too_wide(file: Path, what: str, folder: Path) -> None:
     """Refuses a folder that would take hours to search, and be searched for all that it holds."""
-    why, around = too_wide(folder), Path(os.path.realpath(file.parent.parent))
-    if why is None and Path(os.path.realpath(folder)) in around.parents:
-        why = "far above this file"
-    if why is not None:
+    if (why := too_wide(folder)) is not None:
         raise TrilabelError(
             f"{file}, {what} is {os.path.realpath(folder)}, {why}; name the folder that has only the images"
         )

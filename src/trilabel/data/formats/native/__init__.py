@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats.native.references import check_references
 from trilabel.data.image_paths import RootedPaths, relative_to, root_of
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
@@ -53,7 +54,7 @@ def read(path: Path, *, images: str | Path | None = None, verify: bool = False) 
         arrays, about = _open(path)
         verify = verify or sum(array.nbytes for array in arrays.values()) <= _ALWAYS_CHECKED
         _compare(path, arrays if verify else {"row_ends": arrays["row_ends"]}, about["checksums"])
-        _check_references(arrays, about)
+        check_references(arrays, about)
         shape = about["images"], about["classes"]
         csr = sp.csr_array((arrays["values"], arrays["columns"], arrays["row_ends"]), shape=shape)
         if verify:
@@ -136,42 +137,6 @@ def _stored(name: str, names: Names) -> _Arrays:
 def _names(arrays: _Arrays, name: str) -> Names:
     distinct = name != "paths"  # labels refuse repeated names before anything is written
     return Names.from_buffer(arrays[name], arrays[f"{name} ends"], distinct)
-
-
-def _check_references(arrays: _Arrays, about: dict[str, Any]) -> None:
-    """Raises a ValueError for a number that refers to something that is not there."""
-    ends, columns, values = arrays["row_ends"], arrays["columns"], arrays["values"]
-    images, classes = int(about["images"]), int(about["classes"])
-    _require("row_ends", len(ends) == images + 1 and _ascends(ends, len(columns)))
-    _require("columns", len(columns) == len(values) and _below(columns, classes))
-    _require("values", values.dtype == np.int8)
-    for name, count in (("ids", images), ("classes", classes), ("paths", images)):
-        if name in arrays:
-            ends, buffer = arrays[f"{name} ends"], arrays[name]
-            _require(name, buffer.dtype == np.uint8 and len(ends) == count + 1 and _ascends(ends, len(buffer)))
-    for name, rows in arrays.items():
-        _require(name, not name.startswith("split ") or _below(rows, images))
-    if "box cls" in arrays:
-        image, cls, corners = (arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))
-        _require("box image", _below(image, images) and _below(cls, classes))
-        _require("box xyxy", corners.dtype == np.float32 and corners.shape == (len(image), 4) == (len(cls), 4))
-    _require("notes", all(isinstance(each, str) for each in (*about["notes"], *about["splits"], about["root"])))
-
-
-def _require(name: str, sound: bool) -> None:
-    if not sound:
-        raise ValueError(f"{name!r} does not fit the other parts")
-
-
-def _ascends(ends: NDArray[Any], last: int) -> bool:
-    whole = ends.ndim == 1 and ends.dtype.kind == "i" and len(ends) > 0
-    return whole and ends[0] == 0 and ends[-1] == last and not (ends[1:] < ends[:-1]).any()
-
-
-def _below(numbers: NDArray[Any], count: int) -> bool:
-    """Whether these are whole numbers from 0 to below `count`."""
-    whole = numbers.ndim == 1 and numbers.dtype.kind == "i"
-    return whole and (not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < count))
 
 
 # ---- the container
