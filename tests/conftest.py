@@ -55,6 +55,7 @@ def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def few_threads() -> None:
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start; bits depend on it too
 
 
 @pytest.fixture(scope="session")
