@@ -46,10 +46,22 @@ def run_all(minutes: float, seed: int) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """The rows as a Markdown table."""
-    lines = ["| fault | tried | lost |", "| --- | ---: | ---: |"]
-    lines += [f"| {row['fault']} | {row['tried']:,} | {row['lost']:,} |" for row in results["rows"]]
+    """The rows as a Markdown table; a cell is empty where a row is a part of another."""
+    names = ("wanted", "tried", "lost")
+    lines = [f"| fault | {' | '.join(names)} |", "| --- | ---: | ---: | ---: |"]
+    for row in results["rows"]:
+        cells = (f"{row[name]:,}" if name in row else "" for name in names)
+        lines.append(f"| {row['fault']} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def verdict(results: dict[str, Any]) -> tuple[int, str]:
+    """(how many trials lost something, a sentence on that and on what there was no time for)."""
+    whole = [row for row in results["rows"] if "wanted" in row]
+    lost = sum(row["lost"] for row in whole)
+    short = [f"{row['fault']} ({row['tried']:,} of {row['wanted']:,})" for row in whole if row["tried"] < row["wanted"]]
+    more = f"; fewer than wanted, give it more minutes: {', '.join(short)}" if short else ""
+    return lost, (f"{lost} lost" if lost else "nothing lost") + more
 
 
 def fill_page(results: dict[str, Any]) -> None:
@@ -78,8 +90,8 @@ def main() -> int:
     results = run_all(given.minutes, given.seed)
     RESULTS.write_text(json.dumps(results, indent=1), encoding="utf-8")
     print(table(results))
-    lost = sum(row["lost"] for row in results["rows"])
-    print(f"{lost} lost" if lost else "nothing lost", f"(all numbers: {RESULTS})")
+    lost, words = verdict(results)
+    print(f"{words} (all numbers: {RESULTS})")
     return int(lost > 0)
 
 

@@ -199,14 +199,15 @@ def summary(run: dict[str, Any] | None, large: dict[str, Any] | None) -> list[di
     rows = []
     if run:
         grown = ", ".join(f"{name} {size:+,} bytes" for name, size in run["growth"].items())
-        rows.append({"fault": f"{run['epochs']:,} epochs: {grown}", "tried": run["epochs"], "lost": len(run["lost"])})
+        counts = {"wanted": 1000, "tried": run["epochs"], "lost": len(run["lost"])}
+        rows.append({"fault": f"{run['epochs']:,} epochs: {grown}"} | counts)
     if large:
         for name in ("read", "load", "predict"):
             step = large[name]
             speed = f"{step['bytes'] >> 20:,} MB, {step['images_per_second']:,} images/s"
             what = f"{large['images']:,} images, {name}: {speed}"
             lost = sum(each.startswith(name) for each in large["lost"])
-            rows.append({"fault": what, "tried": large["images"], "lost": lost})
+            rows.append({"fault": what, "wanted": 1_000_000, "tried": large["images"], "lost": lost})
     return rows
 
 

@@ -197,23 +197,25 @@ def run_trials(
 
 
 def summary(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """A row per command and kind of fault, and one per kind of call."""
+    """Per kind of fault a row for all and one per command; and one per kind of call, for its count only."""
     rows = []
-    for kind, what in (
-        ("random", "killed at random moments"),
-        ("chosen", "killed at chosen calls"),
-        ("full", "disk full"),
+    for kind, what, wanted in (
+        ("random", "killed at random moments", 200),
+        ("chosen", "killed at chosen calls", 60),
+        ("full", "disk full", 20),
     ):
+        rows.append(_row(what, [trial for trial in trials if trial.kind == kind]) | {"wanted": wanted})
         for case in dict.fromkeys(trial.case for trial in trials):
             of_it = [trial for trial in trials if (trial.kind, trial.case) == (kind, case)]
             if of_it:
-                rows.append(_row(f"{what}: {case}", sum(len(trial.kills) for trial in of_it), of_it))
+                rows.append(_row(f"{what}: {case}", of_it))
     calls = Counter(call for trial in trials if trial.kind == "chosen" for call in trial.calls)
-    return rows + [{"fault": f"of these {call}", "tried": count, "lost": 0} for call, count in sorted(calls.items())]
+    return rows + [{"fault": f"of these {call}", "tried": count} for call, count in sorted(calls.items())]
 
 
-def _row(fault: str, tried: int, trials: Sequence[Trial]) -> dict[str, Any]:
-    return {"fault": fault, "tried": tried, "lost": sum(bool(trial.faults) for trial in trials)}
+def _row(fault: str, trials: Sequence[Trial]) -> dict[str, Any]:
+    tried, lost = sum(len(trial.kills) for trial in trials), sum(bool(trial.faults) for trial in trials)
+    return {"fault": fault, "tried": tried, "lost": lost}
 
 
 def wanted_trials(counts: dict[Kind, int]) -> Iterator[tuple[Kind, int]]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from reliability.memory import peak, start_peak
 from reliability.mutators import mutate
 from reliability.processes import SECONDS_BETWEEN_LINES, fork_context
 from reliability.target import Target
@@ -71,8 +72,8 @@ class Cases:
         try:
             target.read()
         except TrilabelError as error:
-            wrong = "more than one line" if "\n" in str(error) else ""
-            return Outcome(number, target.name, True, wrong and f"{wrong}: {str(error)!r}"[:500])
+            wrong = _unclear(str(error), file, target.named)
+            return Outcome(number, target.name, True, wrong and f"{wrong} ({file.name}): {str(error)!r}"[:500])
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(place.filename).name}:{place.lineno}"
@@ -82,6 +83,14 @@ class Cases:
             file.unlink(missing_ok=True)
             file.write_bytes(content)
         return Outcome(number, target.name, False)
+
+
+def _unclear(message: str, file: Path, named: bool) -> str:
+    """What is wrong with the line that refuses a file: it must be one line, and name the file or its folder."""
+    if "\n" in message:
+        return "more than one line"
+    is_named = file.name in message or file.parent.name in message
+    return "the file is not named" if named and not is_named else ""
 
 
 def _work(root: str, made: str, seed: int, numbers: range, places: Any, results: Any) -> None:
@@ -94,23 +103,20 @@ def _work(root: str, made: str, seed: int, numbers: range, places: Any, results:
     os.dup2(null, 1)
     os.dup2(null, 2)
     cases = Cases(Path(root), Path(made), seed)
-    used = psutil.Process().memory_info().vms
-    resource.setrlimit(resource.RLIMIT_AS, (used + _ADDRESS_SPACE, resource.RLIM_INFINITY))
+    mapped = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + _ADDRESS_SPACE, resource.RLIM_INFINITY))
     for number in numbers:
-        before = _peak_memory()
+        before = start_peak()
         places[:] = [float(number), time.monotonic(), time.process_time()]
         outcome = cases.run(number)
-        if _peak_memory() - before > MOST_MEMORY:
-            outcome = outcome._replace(error=f"{(_peak_memory() - before) >> 20} MB of memory")
-        if _peak_memory() - before > MOST_MEMORY >> 3:
+        used = peak() - before
+        if used > MOST_MEMORY:
+            outcome = outcome._replace(error=f"{used >> 20} MB of memory")
+        if used > MOST_MEMORY >> 3:
             gc.collect()
         places[0] = -1.0
         results.put(outcome)
     results.put(None)
-
-
-def _peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 class Worker:
@@ -140,11 +146,18 @@ class Worker:
             if outcome is None:
                 self.done = True
                 return
+            self._count(outcome.number)
             yield outcome
-        if not running:
+        if not running and not self.numbers:
+            self.done = True
+        elif not running:
             yield self._end(number, f"the process ended with {self.process.exitcode}")
         elif number >= 0 and number == self._places[0] and (wrong := self._excess(since, computed)):
             yield self._end(number, wrong)
+
+    def _count(self, number: int) -> None:
+        """This case is done: a process that starts again begins with the next one."""
+        self.numbers = range(number + self.numbers.step, self.numbers.stop, self.numbers.step)
 
     def _excess(self, since: float, computed: float) -> str:
         try:
@@ -161,7 +174,7 @@ class Worker:
         self.process.kill()
         self.process.join()
         number = int(place) if place >= 0 else self.numbers.start
-        self.numbers = range(number + self.numbers.step, self.numbers.stop, self.numbers.step)
+        self._count(number)
         self._start()
         return Outcome(number, "", False, error)
 
@@ -196,13 +209,15 @@ def run_cases(
 
 
 def summary(found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """A row per group of targets."""
+    """A row for all, and one per group of targets."""
     tried, lost = Counter[str](), Counter[str]()
     for outcome in found:
         group = f"mutated: {outcome.target.partition(' ')[0].rstrip(':') or 'unknown'}"
         tried[group] += 1
         lost[group] += bool(outcome.error)
-    return [{"fault": group, "tried": count, "lost": lost[group]} for group, count in sorted(tried.items())]
+    everything = {"fault": "mutated", "wanted": 100_000, "tried": tried.total(), "lost": lost.total()}
+    groups = [{"fault": group, "tried": count, "lost": lost[group]} for group, count in sorted(tried.items())]
+    return [everything, *groups]
 
 
 def main() -> int:

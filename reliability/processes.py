@@ -103,10 +103,19 @@ def fork_context() -> Any:
     paths = [str(ROOT), str(ROOT / "src")]
     before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in paths]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *before])
+    hide_gpus()
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # threads do not survive a fork
         os.environ.setdefault(name, "1")
     context.set_forkserver_preload(_PRELOADED)
     return context
+
+
+def hide_gpus() -> None:
+    """Of this process, if it has not used one yet, and of those that it starts.
+
+    On a GPU two runs do not agree to the bit, and where memory is limited torch cannot even count GPUs.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def _child(work: Callable[..., Any], arguments: tuple[Any, ...], output: Any) -> None:
@@ -115,6 +124,7 @@ def _child(work: Callable[..., Any], arguments: tuple[Any, ...], output: Any) ->
     os.dup2(output.fileno(), 1)
     os.dup2(output.fileno(), 2)
     output.close()
+    multiprocessing.set_start_method(None, force=True)  # it starts processes as one that a person started does
     sys.exit(work(*arguments))
 
 

@@ -15,6 +15,7 @@ class Target:
     files: tuple[Path, ...]
     read: Callable[[], object]
     weight: int = 1
+    named: bool = True  # whether a line that refuses the file must name it or its folder
 
 
 class WrongEnd(Exception):
@@ -22,8 +23,9 @@ class WrongEnd(Exception):
 
 
 def command_line(*arguments: object) -> None:
-    """Runs a command; raises an error unless it succeeds, or fails with one clear line."""
+    """Runs a command; if it fails with one clear line, this is the error, and otherwise a WrongEnd."""
     from trilabel.cli.main import main
+    from trilabel.errors import TrilabelError
 
     out, error = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(error):
@@ -35,6 +37,8 @@ def command_line(*arguments: object) -> None:
     lines = [line for line in printed.splitlines() if line.startswith("trilabel: ")]
     if code not in (0, 1, 2) or "Traceback" in printed or "--debug" in printed or (code == 1 and len(lines) != 1):
         raise WrongEnd(f"exit {code}: {printed.strip()[-500:]}")
+    if code == 1:
+        raise TrilabelError(lines[0])
 
 
 def read_data(path: Path) -> None:

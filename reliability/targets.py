@@ -161,8 +161,9 @@ def _files_of_comparisons(root: Path) -> Iterator[Target]:
         '{"row": "a", "labels": "all", "seed": 0, "metrics": {"mAP": 0.5}, "validation": 0.5, "epoch": 1}'
     )
     base = Config(method="known-only", epochs=2, lr=3e-3, image_size=32, workers=0)
-    yield Target("spec.toml", (spec,), lambda: check_spec(read_spec(spec, base)), 30)
-    yield Target("settings", (settings,), lambda: _parse_settings(settings), 10)
+    # Rows of a spec are named, and may come from options too; settings are options, not a file.
+    yield Target("spec.toml", (spec,), lambda: check_spec(read_spec(spec, base)), 30, named=False)
+    yield Target("settings", (settings,), lambda: _parse_settings(settings), 10, named=False)
     yield Target("result.json", (result,), lambda: read_result(root), 8)
 
 

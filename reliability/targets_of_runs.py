@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from reliability.material import SIZE, write_project
+from reliability.processes import hide_gpus
 from reliability.target import Target, command_line, read_data
 
 
@@ -15,6 +16,7 @@ def write_run(folder: Path) -> None:
     """A small data set and a run trained on it, in `folder`."""
     from trilabel.cli.main import main
 
+    hide_gpus()
     data, run = write_project(folder / "data"), folder / "run"
     words = ["--image-size", str(SIZE), "--epochs", "2", "--workers", "0", "--batch-size", "8", "--relabel", "score"]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):

@@ -1,4 +1,4 @@
-"""Shared by all tests: no hurry, few threads (two workers share two cores), and a small data set made once."""
+"""Shared by all tests: no hurry, few threads (two workers share two cores), no GPU, and a small data set made once."""
 
 import logging
 import os
@@ -20,6 +20,32 @@ settings.register_profile("fresh", _unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
+# Asked before GPUs are hidden, and before test modules are imported: torch looks for them once.
+GPU = torch.cuda.is_available()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu: needs a GPU, and is the only kind of test that sees one")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and not GPU:
+        pytest.skip("needs a GPU")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Most tests compare bits, which are the same from run to run on a CPU only: `device="auto"` must not be a GPU.
+
+    A hook and not a fixture: what tests share is made before the fixtures of the first of them.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        if not item.get_closest_marker("gpu"):
+            patched.setenv("CUDA_VISIBLE_DEVICES", "")  # of the processes that tests start
+            patched.setattr(torch.cuda, "is_available", lambda: False)
+        return (yield)
+
+
 @pytest.fixture(autouse=True)
 def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """`caplog` sees everything that the library logs."""
@@ -29,6 +55,7 @@ def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def few_threads() -> None:
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start; bits depend on it too
 
 
 @pytest.fixture(scope="session")

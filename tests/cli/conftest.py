@@ -1,5 +1,7 @@
 """A project as a person would have it, and a run trained on it by the command line; tests do not write into them."""
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.support.command_line import QUICK, call
+from trilabel import data
 from trilabel.data.dataset import Dataset
 
 
@@ -39,6 +42,14 @@ def run(project: Path) -> Path:
     out = project / "run"
     assert call("train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK) == 0
     return out
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scenes_are_drawn_once() -> Iterator[None]:
+    """The data set `scenes`, as the commands get it; drawing its 3,000 images takes seconds."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(data, "scenes", cache(data.scenes))
+        yield
 
 
 @pytest.fixture

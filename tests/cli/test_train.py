@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.command_line import QUICK, Capture, call, complaint, result
+from tests.support.runs import same, tensors_of
 from tests.support.stopped import run_script, stopped_command
 from trilabel.training import checkpoint
 from trilabel.training.run_lock import lock_run
@@ -67,18 +68,19 @@ def test_without_validation_the_last_epoch_is_kept(project: Path, tmp_path: Path
 # ---- resuming
 
 
-def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Path, tmp_path: Path) -> None:
+def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Path, run: Path, tmp_path: Path) -> None:
+    """And the run ends as one that nobody stopped, to the bit."""
     out = tmp_path / "stopped"
     arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
-    stopped = stopped_command([*arguments, "--epochs", "200"], signal.SIGINT, "last.safetensors")
+    stopped = stopped_command([*arguments, "--save-minutes", "0"], signal.SIGINT, "last.safetensors", times=3)
     assert stopped.returncode == 130
     assert f"--resume {out}" in stopped.stderr
-    done = len((out / "metrics.jsonl").read_text().splitlines())
-    config = json.loads((out / "config.json").read_text())
-    config["config"]["epochs"] = done + 2
-    (out / "config.json").write_text(json.dumps(config))
+    state = checkpoint.load_state(out / "last.safetensors")
+    assert 2 < state["step"] < 6 and not (out / "metrics.jsonl").exists(), "in the first of two epochs"
     assert call("train", "--resume", out) == 0
-    assert len((out / "metrics.jsonl").read_text().splitlines()) == done + 2
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
+    for name in ("last", "best"):
+        assert same(tensors_of(out, name), tensors_of(run, name))
 
 
 # Runs a command in a terminal of its own, which it closes when training has started; prints the exit code.

@@ -20,7 +20,6 @@ from trilabel.config import Config
 from trilabel.models import Backbone, create_model, cuda_graphs
 from trilabel.models.tiny import TinyNet
 
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 BATCH, SIZE, CLASSES = 4, 16, 3
 
 
@@ -277,7 +276,7 @@ def layout(tensor):
     return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["32", "bf16"])
 def test_losses_of_recorded_steps_are_those_of_plain_ones(precision):
     torch.manual_seed(0)
@@ -306,7 +305,7 @@ def test_losses_of_recorded_steps_are_those_of_plain_ones(precision):
     assert recorded == pytest.approx(plain, rel=0.01 if precision == "32" else 0.03)
 
 
-@gpu
+@pytest.mark.gpu
 def test_recorded_gradients_are_those_of_autograd():
     """In float64: a few images through so many batch norms make much of each rounding."""
     plain = resnet18().cuda().double().to(memory_format=torch.channels_last).train()
@@ -322,7 +321,7 @@ def test_recorded_gradients_are_those_of_autograd():
     torch.testing.assert_close(recorded.state_dict(), plain.state_dict(), rtol=1e-6, atol=1e-8)
 
 
-@gpu
+@pytest.mark.gpu
 def test_a_weight_that_is_not_used_has_no_gradient_and_what_waits_is_left_alone(caplog):
     unused = resnet18()
     unused.register_parameter("unused", nn.Parameter(torch.ones(3)))
@@ -343,7 +342,7 @@ def test_a_weight_that_is_not_used_has_no_gradient_and_what_waits_is_left_alone(
     assert all(torch.isfinite(parameter.grad).all() for parameter in waits.parameters())
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("make", [tiny_with_dropout, partial(resnet18, 0.5)])
 def test_dropout_is_random_in_each_replay_and_follows_the_seed(make):
     backbone, images = on_gpu(make()), images_on_gpu(0)

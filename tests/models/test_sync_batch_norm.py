@@ -38,7 +38,7 @@ def test_it_is_refused_on_cpus_and_needs_several_processes(
     assert train(small_scenes, config, tmp_path / "run").config.sync_batch_norm
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_two_processes_step_as_one_with_both_batches(in_two: two_processes.Run) -> None:
     """Both on one GPU, which gloo can do; the last batch is shared out unevenly."""
     alone, together = two_processes.step_with_batch_norm(False), in_two(two_processes.step_with_batch_norm, True)

@@ -11,20 +11,30 @@ from reliability.outcome import differences, leftovers, visible_faults
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL, and limits of file sizes, are of Unix")
 
 
-def test_killed_commands_lose_nothing(tmp_path):
-    alone = [case for case in CASES if case.processes == 1]
-    wanted = [("chosen", number) for number in range(22)]
-    trials = run_trials(Workshop(tmp_path, alone), wanted, workers=1)
-    lost = [(trial.case, trial.number, trial.kills, trial.faults) for trial in trials if trial.faults]
-    assert not lost
+# One of each kind of command and plan; the memory of each method is resumed in tests/training/test_memory.py.
+NAMES = (
+    "linear-then-fine-tune", "relabelling", "warm-up (CSL)", "EMA, accumulate", "overwriting a run",
+    "convert to a file", "convert to a folder", "merge", "predict", "compare",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    cases = {case.name: case for case in CASES}
+    return Workshop(tmp_path_factory.mktemp("kills"), [cases[name] for name in NAMES], seed=1)
+
+
+def test_killed_commands_lose_nothing(workshop):
+    trials = run_trials(workshop, [("chosen", number) for number in range(19)], workers=1)
+    assert not [(trial.case, trial.number, trial.kills, trial.faults) for trial in trials if trial.faults]
     assert sum(len(trial.kills) for trial in trials) >= 20
     assert {call.split()[0] for trial in trials for call in trial.calls} == {"before", "after", "in-write"}
 
 
-def test_full_disks_lose_nothing_and_say_so(tmp_path):
-    names = ("fine-tune", "convert to a folder", "predict")
-    cases = [case for case in CASES if case.name in names]
-    trials = run_trials(Workshop(tmp_path, cases), [("full", number) for number in range(len(cases))], workers=1)
+def test_full_disks_lose_nothing_and_say_so(workshop):
+    wanted = [("full", NAMES.index(name)) for name in ("EMA, accumulate", "convert to a folder", "predict")]
+    trials = run_trials(workshop, wanted, workers=1)
+    assert len(trials) == 3
     assert not [(trial.case, trial.kills, trial.faults) for trial in trials if trial.faults]
 
 

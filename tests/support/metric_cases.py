@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 close = pytest.approx
 

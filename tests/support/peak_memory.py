@@ -1,10 +1,11 @@
 """How much memory a call takes, measured in a process of its own."""
 
 import multiprocessing
-import resource
 from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
 from typing import Any
+
+from reliability.memory import peak, start_peak
 
 from tests.support import SECONDS_UNTIL_HUNG
 
@@ -21,6 +22,6 @@ def run_apart(call: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def _measure(call: Callable[[], Any], answers: "SimpleQueue[tuple[Any, int]]") -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = start_peak()
     found = call()
-    answers.put((found, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10))
+    answers.put((found, (peak() - before) >> 20))

@@ -190,7 +190,7 @@ def test_a_state_that_is_no_json_leaves_the_old_file(file):
 
 # ---- written aside
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @pytest.fixture

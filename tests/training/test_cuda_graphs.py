@@ -17,7 +17,6 @@ from trilabel.methods import METHODS
 from trilabel.models import cuda_graphs
 from trilabel.training import checkpoint, stage_setup
 
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 QUICK = tl.Config(method="known-only", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0, device="cpu")
 ON_GPU = replace(QUICK, device="cuda", epochs=3, ema=0.9)
 
@@ -100,7 +99,7 @@ def test_a_full_batch_of_all_views_is_recorded_once(monkeypatch, change, images)
 # ---- on a GPU
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("change", "images"),
     [({}, 16), ({"method": "self-training"}, 32), ({"batch_size": 99}, 96), ({"accumulate": 2}, 0)],
@@ -110,7 +109,7 @@ def test_what_a_run_records(dataset, tmp_path, recorded, change, images):
     assert recorded == ([(images, 3, 32, 32)] if images else [])
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("options", [{}, {"precision": "bf16", "channels_last": True}])
 def test_a_run_on_a_gpu_goes_as_one_without_recording(dataset, tmp_path, monkeypatch, recorded, caplog, options):
     config = replace(ON_GPU, batch_size=20, **options)  # 96 images: the last batch is smaller
@@ -131,7 +130,7 @@ def test_a_run_on_a_gpu_goes_as_one_without_recording(dataset, tmp_path, monkeyp
     assert scored["mAP"] == pytest.approx(with_recording.metrics["mAP"], abs=0.01)
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize(("cache", "accumulate"), [("device", 1), ("memory", 1), ("device", 64)])
 def test_no_step_waits_for_the_device(dataset, tmp_path, monkeypatch, cache, accumulate):
     """From the middle of step 45 to the middle of step 55 of the second epoch; the first one prepares things.

@@ -1,7 +1,6 @@
 """The loop: learns, repeats itself, and survives being killed."""
 
 import json
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
-from tests.support.stopped import run_script, stopped_script
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -228,7 +226,10 @@ def test_what_a_method_remembers_is_trained_and_saved(
 def test_killed_between_epochs_and_resumed_is_identical(
     small_scenes: Dataset, quick: Config, tmp_path: Path, remembering: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every place where a step can be interrupted: the resumed run must end with the very same bits."""
+    """Every place where a step can be interrupted: the resumed run must end with the very same bits.
+
+    Real processes are killed in tests/reliability.
+    """
     config = replace(quick, method=remembering, stages="linear-then-fine-tune", linear_epochs=1, epochs=2, ema=0.9)
     config = replace(config, save_minutes=0.0, lr_schedule="cosine")  # a checkpoint after every step
     monkeypatch.setattr(Remembering, "views", 1)
@@ -251,38 +252,6 @@ def one_view_step(self: Remembering, model: nn.Module, batch: Batch) -> dict[str
     logits = model(batch.images).logits + self.shift
     loss = nn.functional.softplus(-logits * batch.labels).mean()
     return {"loss": nn.functional.dropout(loss, 0.1), "logits": logits.detach()}
-
-
-_SCRIPT = """
-import sys
-from dataclasses import replace
-import torch
-torch.set_num_threads(1)
-from trilabel.config import Config
-from trilabel.data.scenes import scenes
-from trilabel.training.api import train
-config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, ema=0.9, save_minutes=0.0)
-dataset = scenes(train=480, val=48, test=1, size=32)
-resume = sys.argv[2] == "resume"
-try:
-    train(dataset, config, sys.argv[1], resume=resume)
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-
-
-def test_real_kills_and_ctrl_c_lose_nothing(tmp_path: Path) -> None:
-    """A real process, stopped by SIGKILL and by Ctrl-C at some of its 90 steps, each of which is saved."""
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run_script(_SCRIPT, [whole, "new"]).returncode == 0
-    stops = [("new", signal.SIGKILL, 7), ("resume", signal.SIGINT, 33), ("resume", signal.SIGKILL, 24)]
-    for how, signum, saves in stops:
-        done = stopped_script(_SCRIPT, [cut, how], signum, "last.safetensors", saves, before=saves % 2 == 0)
-        assert done.returncode == (130 if signum == signal.SIGINT else -signum), done.stderr
-    done = run_script(_SCRIPT, [cut, "resume"])
-    assert done.returncode == 0, done.stderr
-    assert same(tensors_of(cut), tensors_of(whole))
-    assert same(tensors_of(cut, "best"), tensors_of(whole, "best"))
 
 
 def test_resuming_a_finished_run_changes_nothing(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:

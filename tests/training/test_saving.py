@@ -27,8 +27,6 @@ from trilabel.training.gradients import accumulated_gradients, restore_gradients
 from trilabel.training.saving import stop_if_asked
 from trilabel.training.state import State
 
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-
 
 @contextmanager
 def in_step(number: int, act: Callable[[], object]) -> Iterator[None]:
@@ -179,7 +177,7 @@ def test_two_processes_stopped_in_the_middle_of_an_accumulation_end_the_same(qui
 # ---- on a GPU
 
 
-@gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("accumulate", [1, 64])
 def test_on_a_gpu_a_signal_stops_after_the_step(
     small_scenes: Dataset, accumulating: Config, tmp_path: Path, accumulate: int
@@ -192,7 +190,7 @@ def test_on_a_gpu_a_signal_stops_after_the_step(
     assert len(train(small_scenes, config, tmp_path / "run", resume=True).history) == 2
 
 
-@gpu
+@pytest.mark.gpu
 def test_on_a_gpu_the_clock_is_looked_at_after_every_step(
     small_scenes: Dataset, accumulating: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

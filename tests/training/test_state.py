@@ -19,7 +19,6 @@ from trilabel.training.record import EpochRecord
 from trilabel.training.state import State
 from trilabel.training.totals import EpochTotals
 
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 LOSSES = [0.5, 1.5, 4.0]
 RECORD = EpochRecord("fine-tune", 1, 0.5)
 
@@ -52,7 +51,7 @@ def test_a_look_tells_the_mean_so_far_and_the_first_step_that_went_wrong(wait):
     assert state.totals.loss_so_far(wait) == (2.0, -1)
 
 
-@gpu
+@pytest.mark.gpu
 def test_on_a_gpu_a_look_tells_what_was_so_at_the_look_before():
     state = a_state("cuda")
     step(state, 0.5)
@@ -73,7 +72,7 @@ def test_on_a_gpu_a_look_tells_what_was_so_at_the_look_before():
     assert state.totals.loss_so_far(wait=False) == (None, -1), "and nothing of another epoch"
 
 
-@gpu
+@pytest.mark.gpu
 def test_on_a_gpu_the_device_may_be_late():
     state = a_state("cuda")
     for _ in range(3):  # memory that copies go to is had by now: to ask for more may wait

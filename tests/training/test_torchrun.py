@@ -66,8 +66,8 @@ def on_two_machines(command: str, *folders: Path) -> list[tuple[int, str, list[s
 
 
 def environment() -> dict[str, str]:
-    paths = os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "src")))
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+    paths = (str(REPOSITORY), str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def by_the_pool(run: Path, in_two: two_processes.Run, folder: Path, resume: bool) -> None:
