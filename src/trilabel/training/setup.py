@@ -104,7 +104,8 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
 
     def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
         kind = METHODS[config.method]
-        return kind(settings, dataset.labels[train], model.backbone.features, dataset.labels[val])
+        features = (kind.heads and model.head.class_size) or model.backbone.features
+        return kind(settings, dataset.labels[train], features, dataset.labels[val])
 
     method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early
     images, train = _open(fabric, dataset, split.train, config, model.backbone.image_size)
