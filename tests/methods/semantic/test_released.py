@@ -1,5 +1,7 @@
 """Head semantic, SST, HST and SARB against numbers of the released code (tests/reference/wang_baselines.npz)."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -222,7 +224,8 @@ def test_step_of_sst(monkeypatch):
     close(out["logits"], numbers["outputs"]["logit"])
     close(out["loss"].detach(), numbers["outputs"]["total"])
     union = torch.maximum(numbers["outputs"]["intra"], numbers["outputs"]["inter"])
-    assert torch.equal(out["targets"].float(), union.where(numbers["inputs"]["target"] == 0, numbers["inputs"]["target"]))
+    labels = numbers["inputs"]["target"]
+    assert torch.equal(out["targets"].float(), union.where(labels == 0, labels))
     check_gradients(head, parts, images, numbers)
     for name, parameter in method.pairs.named_parameters():
         close(parameter.grad, pair_parts[name](numbers["grads"]), rtol=1e-4)
@@ -374,6 +377,5 @@ def test_graph_of_known_positives():
 def test_every_case_is_checked():
     with np.load("tests/reference/wang_baselines.npz") as arrays:
         names = {key.split("/")[0] for key in arrays.files}
-    with open(__file__, encoding="utf-8") as file:
-        text = file.read()
+    text = Path(__file__).read_text(encoding="utf-8")
     assert len(names) == 30 and all(f'"{name}"' in text for name in names)

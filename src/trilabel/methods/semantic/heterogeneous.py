@@ -9,13 +9,12 @@ from torch import Tensor, nn
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.losses.co_occurrence import co_occurrence
 from trilabel.losses.soft_bce import soft_known_bce
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import note_one_sided, require_both
 from trilabel.methods.semantic.pairs import PairHead, check_pairs, shown_with
 from trilabel.methods.semantic.prototypes import Prototypes
-from trilabel.methods.semantic.steps import CO_OCCURRENCE_WEIGHT, forward, likeness, ramp, ramped_contrastive
+from trilabel.methods.semantic.steps import forward, likeness, ramped_co_occurrence, ramped_contrastive
 
 _THRESHOLD_WEIGHT, _PROTOTYPE_WEIGHT = 0.1, 0.05
 
@@ -92,8 +91,7 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
         known = losses.known_mean_bce(out.logits, labels)
         # Every parameter is part of the loss from the first epoch on, which several processes need.
         loss = known + ramped_contrastive(out.features, batch) + 0 * (self.within + self.across)
-        if pairs.shape[1]:
-            loss = loss + CO_OCCURRENCE_WEIGHT * ramp(batch) * co_occurrence(pairs, labels)
+        loss = loss + ramped_co_occurrence(pairs, batch)
         targets = labels
         if batch.epoch > self.settings.start:
             alike = likeness(out.features, self.prototypes.vectors)

@@ -6,13 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trilabel.losses.co_occurrence import co_occurrence
 from trilabel.losses.contrastive import contrastive
 from trilabel.methods.base import Batch
 from trilabel.models import FeatureClassifier
 from trilabel.models.heads.semantic import SemanticHead
 
-CONTRASTIVE_WEIGHT = 0.05
-CO_OCCURRENCE_WEIGHT = 10.0
+_CONTRASTIVE_WEIGHT = 0.05
+_CO_OCCURRENCE_WEIGHT = 10.0
 
 
 class Pass(NamedTuple):
@@ -40,7 +41,12 @@ def ramp(batch: Batch) -> float:
 
 def ramped_contrastive(features: Tensor, batch: Batch) -> Tensor:
     """The contrastive loss with its weight."""
-    return CONTRASTIVE_WEIGHT * ramp(batch) * contrastive(features, batch.labels)
+    return _CONTRASTIVE_WEIGHT * ramp(batch) * contrastive(features, batch.labels)
+
+
+def ramped_co_occurrence(pairs: Tensor, batch: Batch) -> Tensor:
+    """The loss of pairs of classes (B×P logits) with its weight; 0 where there is one class only."""
+    return _CO_OCCURRENCE_WEIGHT * ramp(batch) * (co_occurrence(pairs, batch.labels) if pairs.shape[1] else pairs.sum())
 
 
 def likeness(features: Tensor, examples: Tensor) -> Tensor:

@@ -9,12 +9,11 @@ from torch import Tensor, nn
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.losses.co_occurrence import co_occurrence
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import note_one_sided, require_both
 from trilabel.methods.semantic.pairs import PairHead, check_pairs, shown_with
 from trilabel.methods.semantic.recent import RecentPositives
-from trilabel.methods.semantic.steps import CO_OCCURRENCE_WEIGHT, forward, likeness, ramp, ramped_contrastive
+from trilabel.methods.semantic.steps import forward, likeness, ramped_co_occurrence, ramped_contrastive
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class SemanticTransfer(Method[SemanticTransferSettings]):
         self.recent.add(out.features.detach(), labels)
         known = losses.known_mean_bce(out.logits, labels)
         loss = known + ramped_contrastive(out.features, batch)
-        if pairs.shape[1]:
-            loss = loss + CO_OCCURRENCE_WEIGHT * ramp(batch) * co_occurrence(pairs, labels)
+        loss = loss + ramped_co_occurrence(pairs, batch)
         targets = labels
         if batch.epoch > self.settings.start:
             with torch.no_grad():

@@ -98,7 +98,7 @@ class SemanticHead(Head[SemanticSettings]):
         return self._attention(cells) @ cells
 
     def quadrants(self, features: Tensor) -> Tensor:
-        """The reduced map -> B×C: the quarter of the image (0 … 3, row by row) that holds each class's strongest cell."""
+        """The reduced map -> B×C: the quarter of the image (0 … 3, row by row) with the strongest cell of a class."""
         cells = self.reduce_channels(features)
         height, width = cells.shape[2:]
         cells = cells.flatten(2).transpose(1, 2)
