@@ -74,13 +74,47 @@ def noisy_plus(labels: Labels, seed: int = 0) -> Labels:
 
 
 def per_class(labels: Labels, share: float, seed: int = 0) -> Labels:
-    """Keeps all known labels of a share of the classes and none of the others ("fixed per class").
+    """Keeps all known labels of a share of the classes and none of the others.
 
     The share is of the classes that have a known label; at least one is kept where `share` is above 0.
     """
     present, absent = labels.counts_per_class()
     keep = _some_of(np.flatnonzero(present + absent), share, labels.shape[1], seed)
     return _kept(labels, keep[labels.csr.indices])
+
+
+def fixed_per_class(labels: Labels, count: int, seed: int = 0) -> Labels:
+    """Keeps this many present and as many absent labels of each class, drawn at random ("fixed per class").
+
+    As Ben-Baruch et al. (2022) mean it; a class that has fewer of either keeps all of them.
+
+    >>> labels = Labels.from_signed([[1, -1], [1, -1], [-1, 1]])
+    >>> [counts.tolist() for counts in fixed_per_class(labels, 1).counts_per_class()]
+    [[1, 1], [1, 1]]
+    """
+    if count < 0:
+        raise TrilabelError(f"cannot keep {count} labels of each class; give 0 or more")
+    rng = np.random.default_rng(_checked_seed(seed))
+    kind = 2 * labels.csr.indices.astype(np.int64) + (labels.csr.data > 0)  # class and sign
+    shuffled = np.lexsort((rng.random(labels.known), kind))
+    sizes = np.bincount(kind, minlength=2 * labels.shape[1])
+    place = np.arange(labels.known) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    keep = np.empty(labels.known, bool)
+    keep[shuffled] = place < count
+    return _kept(labels, keep)
+
+
+def tags(labels: Labels, low: float, high: float | None = None, seed: int = 0) -> Labels:
+    """Keeps present labels only, each with the rate of its class: people name some classes more often than others.
+
+    Rates are drawn evenly from `low` to `high`, one for each class; without `high` all are `low`.
+    """
+    high = low if high is None else high
+    if _checked_share(low) > _checked_share(high):
+        raise TrilabelError(f"rates of tags from {low} to {high}: give the lower one first")
+    rng = np.random.default_rng(_checked_seed(seed))
+    rates = rng.uniform(low, high, labels.shape[1])
+    return _kept(labels, (labels.csr.data > 0) & (rng.random(labels.known) < rates[labels.csr.indices]))
 
 
 def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negatives: int = 0) -> Labels:
@@ -126,6 +160,16 @@ SETTINGS: Mapping[str, LabelSetting] = {
     "noisy": LabelSetting(noisy, *_SHARE, "flip a share of the known labels"),
     "noisy-plus": LabelSetting(noisy_plus, "", {}, 0, "keep one present label per image, make the rest absent"),
     "per-class": LabelSetting(per_class, *_SHARE, "keep all labels of a share of the classes, none of the rest"),
+    "fixed-per-class": LabelSetting(
+        fixed_per_class, "=COUNT", {"count": int}, 1, "keep this many present and absent labels of each class"
+    ),
+    "tags": LabelSetting(
+        tags,
+        "=RATE[,HIGHEST]",
+        {"low": float, "high": float},
+        1,
+        "keep present labels only, at a rate for each class",
+    ),
     "single-positive": LabelSetting(
         single_positive,
         "[=POSITIVES[,NEGATIVES]]",
