@@ -27,7 +27,7 @@ def co_occurrence(logits: Tensor, labels: Tensor) -> Tensor:
 
     >>> import torch
     >>> co_occurrence(torch.tensor([[0.0, 0.0, -9.0]]), torch.tensor([[1, 1, 0]]))
-    tensor(0.1558)
+    tensor(0.1559)
     """
     signs = check_inputs(logits, pair_signs(labels))
     probability = torch.sigmoid(to_float32(logits))

@@ -63,7 +63,7 @@ _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "-sarb-star": ("table 1", "SARB* (taken to be DSRB), a baseline; word vectors by --set head.vectors=FILE",
                    {**_RELEASED, "head": "semantic", "method": "semantic-blending",
                     "settings": {"kind": "quadrants"}}),
-    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {}}),
+    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {"unknown": "ignore"}}),
     "-csl": ("table 1", "CSL, a baseline", {"method": "selective", "settings": {}}),
     "-focal": ("figure 5", "focal loss, a baseline", {"method": "focal", "settings": {"unknown": "ignore"}}),
 }  # fmt: skip
