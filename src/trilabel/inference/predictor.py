@@ -34,8 +34,9 @@ Broken = Literal["stop", "skip"]
 
 def load(run: str | Path | Run, device: str = "auto") -> "Model":
     """The model of a run's best epoch."""
-    classifier, about = RunFolder(run.folder if isinstance(run, Run) else Path(run)).classifier()
-    return Model(classifier, about.classes, choose_device(device), about.config)
+    folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
+    classifier, about = folder.classifier()
+    return Model(classifier, about.classes, choose_device(device), about.config, folder.annotations)
 
 
 class Model:
@@ -46,9 +47,18 @@ class Model:
     """
 
     def __init__(
-        self, classifier: Classifier, classes: Sequence[str], device: torch.device, config: Config | None = None
+        self,
+        classifier: Classifier,
+        classes: Sequence[str],
+        device: torch.device,
+        config: Config | None = None,
+        annotations: Callable[[], NDArray[np.int64] | None] | None = None,
     ) -> None:
-        """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32."""
+        """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32.
+
+        annotations: gives the number of known training labels of each class, for mAP by groups of classes.
+        """
+        self.annotations = annotations
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -139,7 +149,10 @@ class Model:
         on_batch = None if game is None else game.add
         logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, pointing, on_batch)
         truth = dataset.labels[rows][:, label_columns]
-        result = metrics.evaluate(logits[:, model_columns], truth, threshold=_logit(threshold))
+        counts = None if self.annotations is None else self.annotations()
+        annotations = None if counts is None else counts[model_columns]
+        scores = logits[:, model_columns]
+        result = metrics.evaluate(scores, truth, threshold=_logit(threshold), annotations=annotations)
         result |= {"split": split, "threshold": threshold, "left_out_classes": missing}
         return result if game is None else result | game.result()
 

@@ -94,9 +94,7 @@ class LargeLoss(Method[LargeLossSettings]):
             return large_unknown(logits, labels, threshold=chosen.start - epoch * chosen.delta)
         percent = chosen.delta if chosen.mode == "correct-for-good" else (epoch - 1) * chosen.delta
         if chosen.percent_of == "unknown":
-            share = (
-                min(percent, 100) / 100 * (1 - 1e-12)
-            )  # see `large_count`
+            share = min(percent, 100) / 100 * (1 - 1e-12)  # see `large_count`
             return large_unknown(logits, labels, count=((labels == 0).sum().double() * share).ceil())
         return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
 

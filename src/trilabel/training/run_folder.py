@@ -10,6 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
@@ -79,6 +82,13 @@ class RunFolder:
     def labels(self) -> Path:
         """The labels that the run learned from."""
         return self.path / "labels.npz"
+
+    def annotations(self) -> NDArray[np.int64] | None:
+        """Known training labels of each class, of either sign; None where the labels were removed from the folder."""
+        if not self.labels.is_file():
+            return None
+        present, absent = Labels.load(self.labels).counts_per_class()
+        return present + absent
 
     def check(self, resume: bool, overwrite: bool) -> None:
         """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing."""
