@@ -29,7 +29,7 @@ def test_it_is_a_head_that_keeps_maps():
         assert torch.equal(loaded(features), head(features))
         maps = head.maps(feature_map)
         assert maps.shape == (images, classes, 5, 4) and maps.min() >= 0
-        assert head.quadrants(features).shape == (images, classes)
+        assert head.attention(features).quadrants().shape == (images, classes)
         assert head.to("meta")(features.to("meta")).shape == (images, classes)
 
 
@@ -55,7 +55,7 @@ def test_quadrants_are_those_of_the_strongest_cell():
     for row, column, expected in ((0, 0, 0), (0, 3, 1), (3, 1, 2), (2, 2, 3), (1, 2, 1)):
         maps = torch.zeros(1, 4, 4, 4, dtype=torch.float64)
         maps[0, :, row, column] = 1
-        assert head.quadrants(maps).item() == expected
+        assert head.attention(maps).quadrants().item() == expected
 
 
 def test_parts_that_are_repeated_give_the_same(monkeypatch):

@@ -98,7 +98,7 @@ class SemanticBlending(Method[SemanticBlendingSettings]):
         }
 
     def _quadrants(self, out: Pass) -> Tensor | None:
-        return out.head.quadrants(out.reduced) if self.settings.kind == "quadrants" else None
+        return out.attention.quadrants() if self.settings.kind == "quadrants" else None
 
     def _prototypes(self, out: Pass) -> Tensor:
         """C×D or B×C×D: the prototype of each class to blend with, drawn at random."""

@@ -10,7 +10,7 @@ from trilabel.losses.co_occurrence import co_occurrence
 from trilabel.losses.contrastive import contrastive
 from trilabel.methods.base import Batch
 from trilabel.models import FeatureClassifier
-from trilabel.models.heads.semantic import SemanticHead
+from trilabel.models.heads.semantic import Attention, SemanticHead
 
 _CONTRASTIVE_WEIGHT = 0.05
 _CO_OCCURRENCE_WEIGHT = 10.0
@@ -20,7 +20,7 @@ class Pass(NamedTuple):
     """A forward pass over B images."""
 
     head: SemanticHead
-    reduced: Tensor  # what the head made of the feature map
+    attention: Attention
     features: Tensor  # B×C×D, of each class
     logits: Tensor  # B×C
 
@@ -28,10 +28,10 @@ class Pass(NamedTuple):
 def forward(model: nn.Module, images: Tensor) -> Pass:
     """Images through the model, with the class features kept."""
     classifier = cast(FeatureClassifier, model)
-    reduced = classifier.reduce_features(images)
     head = cast(SemanticHead, classifier.head)
-    features = head.class_features(reduced)
-    return Pass(head, reduced, features, head.score(features))
+    attention = head.attention(classifier.reduce_features(images))
+    features = attention.features
+    return Pass(head, attention, features, head.score(features))
 
 
 def ramp(batch: Batch) -> float:

@@ -1,8 +1,8 @@
 """Features of each class, gathered where the image shows it, and a graph of classes over them (SSGRL, Chen 2019)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +41,26 @@ class SemanticSettings:
             value = getattr(self, field.name)
             if isinstance(value, int) and value < (0 if field.name == "steps" else 1):
                 raise TrilabelError(f"head semantic: {field.name} is {value}; give a larger number")
+
+
+class Attention(NamedTuple):
+    """Where the classes attend to, in B images of n = height × width cells."""
+
+    cells: Tensor  # B×n×D
+    weights: Tensor  # B×C×n
+    height: int
+    width: int
+
+    @property
+    def features(self) -> Tensor:
+        """B×C×D: the cells of each class, averaged by its attention."""
+        return self.weights @ self.cells
+
+    def quadrants(self) -> Tensor:
+        """B×C: the quarter of the image (0 … 3, row by row) with the strongest cell of a class."""
+        strongest = (self.weights * self.cells.sum(2)[:, None]).argmax(2)
+        lower, right = strongest // self.width >= self.height // 2, strongest % self.width >= self.width // 2
+        return 2 * lower.long() + right.long()
 
 
 class SemanticHead(Head[SemanticSettings]):
@@ -94,17 +114,13 @@ class SemanticHead(Head[SemanticSettings]):
 
     def class_features(self, features: Tensor) -> Tensor:
         """The reduced map -> B×C×`class_size`: what the image shows of each class."""
-        cells = self.reduce_channels(features).flatten(2).transpose(1, 2)
-        return self._attention(cells) @ cells
+        return self.attention(features).features
 
-    def quadrants(self, features: Tensor) -> Tensor:
-        """The reduced map -> B×C: the quarter of the image (0 … 3, row by row) with the strongest cell of a class."""
-        cells = self.reduce_channels(features)
-        height, width = cells.shape[2:]
-        cells = cells.flatten(2).transpose(1, 2)
-        strongest = (self._attention(cells) * cells.sum(2)[:, None]).argmax(2)
-        row, column = strongest // width, strongest % width
-        return 2 * (row >= height // 2) + (column >= width // 2).long()
+    def attention(self, features: Tensor) -> "Attention":
+        """The reduced map -> where each class attends to."""
+        reduced: Tensor = self.reduce_channels(features)
+        cells = reduced.flatten(2).transpose(1, 2)
+        return Attention(cells, self._weights(cells), reduced.shape[2], reduced.shape[3])
 
     def score(self, class_features: Tensor) -> Tensor:
         """B×C×`class_size` -> B×C logits."""
@@ -114,24 +130,23 @@ class SemanticHead(Head[SemanticSettings]):
 
     def maps(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×C×h×w: how strongly each class attends to each cell, times the number of cells."""
-        height, width = feature_map.shape[2:]
-        reduced = self.reduce_features(feature_map)
-        cells = self.reduce_channels(reduced).flatten(2).transpose(1, 2)
-        attention = self._attention(cells).unflatten(2, reduced.shape[2:]) * cells.shape[1]
-        return F.interpolate(attention, (height, width), mode="nearest")
+        found = self.attention(self.reduce_features(feature_map))
+        weights = found.weights.reshape(*found.weights.shape[:2], found.height, found.width)
+        return F.interpolate(weights * (found.height * found.width), feature_map.shape[2:], mode="nearest")
 
-    def _attention(self, cells: Tensor) -> Tensor:
+    def _weights(self, cells: Tensor) -> Tensor:
         """B×n×`class_size` -> B×C×n, each row a distribution over the cells."""
         of_cells, of_classes = self.of_cell(cells), self.of_class(self.vectors)
         direction = (self.attend.weight @ self.mix.weight).squeeze(0)
+
+        def compare(some: Tensor) -> Tensor:
+            return torch.tanh(of_cells[:, None] * some[:, None]) @ direction
+
         parts = math.ceil(of_cells.numel() * len(of_classes) / _AT_ONCE)
-        compare: Callable[[Tensor], Tensor] = lambda some: torch.tanh(of_cells[:, None] * some[:, None]) @ direction  # noqa: E731
         if parts <= 1:
-            scores = compare(of_classes)
-        else:
-            chunks = of_classes.tensor_split(min(parts, len(of_classes)))
-            scores = torch.cat([checkpoint(compare, some, use_reentrant=False) for some in chunks], 1)
-        return scores.softmax(2)
+            return compare(of_classes).softmax(2)
+        chunks = of_classes.tensor_split(min(parts, len(of_classes)))
+        return torch.cat([checkpoint(compare, some, use_reentrant=False) for some in chunks], 1).softmax(2)
 
 
 def present_together(labels: Labels) -> Tensor:
