@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check docs bench clean
+.PHONY: demo test test-slow check docs bench reliability clean
 
 demo: $(READY)
 	$(BIN)/trilabel demo
@@ -28,6 +28,11 @@ docs: $(READY)
 
 bench: $(READY)
 	missed=0; for script in benchmarks/bench_*.py; do $(BIN)/python $$script || missed=1; done; exit $$missed
+
+# Kills, mutated inputs, long runs and large sets; see docs/reliability.md.
+MINUTES ?= 60
+reliability: $(READY)
+	$(BIN)/python -m reliability --minutes $(MINUTES)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -2,11 +2,13 @@
 
 import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from tests.support import two_processes
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 
@@ -34,6 +36,13 @@ def small_scenes() -> Dataset:
     from trilabel.data.scenes import scenes
 
     return scenes(train=96, val=48, test=48, size=32)
+
+
+@pytest.fixture(scope="session")
+def in_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[two_processes.Run]:
+    """Runs work in two processes that are started once for all tests (see `two_processes`)."""
+    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
+        yield run
 
 
 @pytest.fixture

@@ -78,3 +78,9 @@ def test_the_outermost_sensible_values_are_taken():
 def test_a_configuration_does_not_change():
     with pytest.raises(FrozenInstanceError):
         Config().epochs = 3
+
+
+@pytest.mark.parametrize("name", ["image_size", "batch_size", "workers", "devices"])
+def test_sizes_in_a_strangers_configuration_are_bounded_before_anything_is_made(name):
+    with pytest.raises(TrilabelError, match=f"{name} must be at most .*, not 1,000,000,000"):
+        Config.from_json({**Config().to_json(), name: 10**9})

@@ -1,12 +1,14 @@
 """Locks: one process at a time in a folder, free again however the process ends."""
 
+import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from trilabel.locks import try_lock
+from trilabel.locks import lock_file, owner, try_lock
 
 HOLDS = """
 import sys, time
@@ -37,7 +39,46 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     assert process.stdout.readline() == "True\n"
     with try_lock(folder) as locked:
         assert not locked
+    assert re.fullmatch(rf"process {process.pid} on \S+, since \d{{4}}-\d\d-\d\d \d\d:\d\d", owner(folder, "compare"))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with try_lock(folder) as locked:
         assert locked
+    assert owner(folder, "compare") == ""
+
+
+def test_what_left_its_name_and_died_is_not_named(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "True\n"
+    process.kill()
+    process.communicate()
+    assert lock_file(tmp_path / "a", "compare").with_suffix(".owner").is_file()
+    assert owner(tmp_path / "a", "compare") == ""
+    for text in ("", "[]", "{}", '{"process": "x", "host": 1, "since": 2}'):
+        lock_file(tmp_path / "a", "compare").with_suffix(".owner").write_text(text)
+        assert owner(tmp_path / "a", "compare") in ("", "process x on 1, since 2")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_children_that_outlive_their_parent_do_not_hold_its_lock(tmp_path):
+    """As processes that decode images, which notice only after seconds that the run was killed."""
+    script = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from trilabel.locks import try_lock\n"
+        "with try_lock(Path(sys.argv[1])):\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        time.sleep(600)\n"
+        "    print(child, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True)
+    child = int(process.stdout.readline())
+    try:
+        process.wait()
+        with try_lock(tmp_path / "a") as locked:
+            assert locked
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate()

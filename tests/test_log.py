@@ -164,3 +164,29 @@ def test_the_first_names_and_a_count():
     assert truncate_list(["a", "b", "c"]) == "'a', 'b', 'c'"
     assert truncate_list(["a", "b", "c"], most=1) == "'a' and 2 more"
     assert truncate_list([]) == ""
+
+
+# ---- what others wrote
+
+
+def test_nothing_in_a_message_is_obeyed_by_the_terminal(not_logging, capsys):
+    with shown():
+        log.warning("class '%s'", "\x1b[31m\n\u202e")
+        log.info(f"100 % of {'x' * 5000}")
+    first, second, _ = capsys.readouterr().err.split("\n")
+    assert first == "warning: class '\\x1b[31m\\n\\u202e'"
+    assert second.startswith("100 % of xxx") and "x…x" in second and len(second) < 500
+
+
+def test_other_handlers_get_the_same_line(caplog):
+    log.warning("class %r and %s", "cat", "\x1b[31m")
+    assert caplog.messages == ["class 'cat' and \\x1b[31m"]
+
+
+def test_the_name_of_a_file_beside_a_bar_is_shown_as_it_is(monkeypatch, not_logging):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with shown(), progress("reading [red]\x1b[2J\n.csv", 3) as advance:
+        advance(1, "[bold]\x07")
+    written = terminal.getvalue()
+    assert "[red]\\x1b[2J\\n.csv" in written and "\x1b[2J\n.csv" not in written and "\x07" not in written

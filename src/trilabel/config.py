@@ -10,15 +10,23 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from trilabel.errors import TrilabelError
+from trilabel.settings import filled
 
 # The components of a run that have their own settings, and the field of a Config that contains these.
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 # The fields that make a method what it is; the others say how it is trained.
 METHOD_FIELDS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
+LARGEST_IMAGE = 10_000  # pixels on a side, whoever asks for it
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
     *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
 )
+_AT_MOST = {  # more than anybody needs, and little enough that a stranger's configuration cannot fill the memory
+    "image_size": LARGEST_IMAGE,
+    "batch_size": 1 << 20,
+    "workers": 1024,
+    "devices": 1024,
+}
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
 
@@ -122,7 +130,9 @@ class Config:
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     devices: int = 1
-    """How many devices (or CPU processes) to train on."""
+    """How many devices (or CPU processes) of this machine to train on; under torchrun, as many as it starts."""
+    sync_batch_norm: bool = False
+    """With several GPUs: batch norm over the images of all of them, as if they were one batch."""
     precision: Literal["32", "bf16"] = "32"
     """32-bit numbers, or bfloat16 where that is safe (automatic mixed precision)."""
     channels_last: bool = False
@@ -144,6 +154,9 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TrilabelError(f"{name} must be 0 or more, not {value}")
+        for name, most in _AT_MOST.items():
+            if (getattr(self, name) or 0) > most:
+                raise TrilabelError(f"{name} must be at most {most:,}, not {getattr(self, name):,}")
         if not 0 < self.crop <= 1:
             raise TrilabelError(f"crop must be a share of the area, above 0 and up to 1, not {self.crop}")
         if not 0 <= self.erase <= 1:
@@ -163,7 +176,7 @@ class Config:
             raise TrilabelError(
                 f"unknown settings {', '.join(sorted(unknown))}: written by another version of trilabel?"
             )
-        return cls(**values)
+        return filled(cls, values, "config")
 
 
 @cache

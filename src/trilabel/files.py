@@ -1,27 +1,76 @@
-"""Writing files so that a killed process leaves either the old file or the new one, never half of one."""
+"""Writing files so that a killed process leaves either the old file or the new one, never half of one.
+
+What a killed process was writing stays under a temporary name; the next process that writes to the folder removes it.
+"""
 
 import csv
+import errno
 import os
+import re
+import socket
+import stat
+import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+
+import psutil
+
+_TEMPORARY = re.compile(r"\..+\.(\d+)(?:-([0-9a-f]{8}))?\.tmp(?:\.[^.]*)?")  # as `replacing` names them
+_LONG_DEAD = 24 * 60 * 60  # seconds; nobody writes one file for so long
+_swept: set[Path] = set()  # folders that this process has cleaned up
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path in the same folder; if the block ends without an error, that file replaces `path`."""
+def replacing(path: str | Path, make_folder: bool = True) -> Iterator[Path]:
+    """Yields a temporary path in the same folder; if the block ends without an error, that file replaces `path`.
+
+    make_folder: whether missing folders above it are created; otherwise they are an error.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Some writers choose the format by the suffix, so it is kept; the process id separates two writers of the same
-    # file.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    if make_folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path.parent)
+    # Some writers choose the format by the suffix, so it is kept; the process separates two writers of the same file.
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{_machine()}.tmp{path.suffix}")
     try:
         yield temporary
-        with temporary.open("rb") as file:
+        with temporary.open("rb+") as file:  # Windows syncs only what may be written
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, str(temporary)):
+            error.filename, error.filename2 = str(path), None  # the name that people know
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the error that led here is the one that counts
+            temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes sure that names created, replaced or removed in a folder outlast a power failure, where that is possible.
+
+    Windows and some network file systems cannot; the files themselves are safe in any case.
+    """
+    if os.name != "nt":
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def check_regular(path: str | Path) -> None:
+    """Raises an OSError unless this is a regular file: to open a pipe may wait forever, a device may have no end."""
+    mode = Path(path).stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.ENODEV, "a pipe or a device, where a file should be", str(path))
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -36,3 +85,32 @@ def write_text(path: str | Path, text: str) -> None:
     """Writes a text file, completely or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _sweep(folder: Path) -> None:
+    """Removes temporary files of dead processes, the first time that this process writes to a folder."""
+    folder = folder.absolute()
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    with suppress(OSError):  # a folder that may not be listed, or a file that another process removed first
+        for file in folder.iterdir():
+            if (name := _TEMPORARY.fullmatch(file.name)) and _is_dead(file, int(name[1]), name[2]):
+                file.unlink(missing_ok=True)
+
+
+def _is_dead(file: Path, process: int, machine: str | None) -> bool:
+    """Whether the writer of a temporary file has ended; of another machine's only its age can tell."""
+    if machine == _machine():
+        return not psutil.pid_exists(process)
+    return time.time() - file.stat().st_mtime > _LONG_DEAD
+
+
+@cache
+def _machine() -> str:
+    """Eight letters for where a process id has a meaning: the host and, in a container, its own process ids."""
+    try:
+        space = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:  # not Linux
+        space = ""
+    return f"{zlib.crc32(f'{socket.gethostname()} {space}'.encode()):08x}"

@@ -5,12 +5,15 @@ command line wraps its work in `shown()`, which writes to standard error: on a t
 lines, few enough for a log file. Results go to standard output, never through here.
 """
 
+import io
 import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from contextlib import contextmanager, suppress
+from typing import Protocol, TextIO, TypeVar, cast
+
+from trilabel.printable import message
 
 T = TypeVar("T")
 
@@ -19,6 +22,15 @@ _SECONDS_BEFORE_FIRST = 2.0
 
 log = logging.getLogger("trilabel")
 log.addHandler(logging.NullHandler())
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    """Names that others chose stand in most lines: no handler, terminal or log file gets control characters."""
+    record.msg, record.args = message(record.getMessage()), None
+    return True
+
+
+log.addFilter(_make_printable)
 
 
 class Advance(Protocol):
@@ -32,7 +44,44 @@ class _StandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         prefix = "warning: " if record.levelno >= logging.WARNING else ""
-        print(prefix + record.getMessage(), file=sys.stderr, flush=True)
+        with suppress(OSError):  # the terminal was closed: that is no reason to lose what is being made
+            print(prefix + record.getMessage(), file=sys.stderr, flush=True)
+
+
+class _Terminal(io.TextIOBase):
+    """Standard error for a progress bar, which goes on when the terminal was closed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Of the stream itself."""
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        """Writes if it can."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes if it can."""
+        with suppress(OSError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether it was a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Of the stream itself."""
+        return self._stream.fileno()
+
+
+def terminal() -> TextIO:
+    """Standard error, for bars and tables that change on a terminal."""
+    return cast(TextIO, _Terminal(sys.stderr))
 
 
 _standard_error = _StandardError()
@@ -109,18 +158,18 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[words]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total, words="")
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
+        task = bar.add_task(message(what), total=total, words="")
 
         def advance(count: int = 1, words: str = "") -> None:
             if words:
-                bar.update(task, advance=count, words=words)
+                bar.update(task, advance=count, words=message(words))
             else:
                 bar.advance(task, count)
 

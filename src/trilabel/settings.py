@@ -6,7 +6,7 @@ and options of data formats. Nothing slow is imported here, because the command 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from pathlib import PurePath
 from types import NoneType, UnionType
@@ -71,6 +71,56 @@ def read_as(hint: Any, value: Any, what: str) -> Any:
             continue
     comma = ";" if get_origin(kinds[0]) is Literal else ","
     raise TrilabelError(f"{what} must be {' or '.join(map(_words, kinds))}{comma} not {value!r}")
+
+
+def filled(kind: type[S], values: Any, what: str) -> S:
+    """A dataclass from values read from a file, which must be of the declared types; errors call it `what`.
+
+    >>> @dataclass(frozen=True)
+    ... class Counts:
+    ...     by_class: Mapping[str, int]
+    ...     share: float = 0.5
+    >>> filled(Counts, {"by_class": {"cat": 3}}, "counts")
+    Counts(by_class={'cat': 3}, share=0.5)
+    >>> filled(Counts, {"by_class": {"cat": "many"}}, "counts")
+    Traceback (most recent call last):
+    trilabel.errors.TrilabelError: by_class of counts cannot be {'cat': 'many'}
+    """
+    declared: Any = kind
+    hints = get_type_hints(kind)
+    if not isinstance(values, Mapping):
+        raise TrilabelError(f"{what} is not a dictionary")
+    if unknown := [str(name) for name in values if name not in hints]:
+        raise TrilabelError(f"{what} has unknown entries: {', '.join(unknown)[:80]}")
+    for f in fields(declared):
+        if f.name in values:
+            if not _is_a(hints[f.name], values[f.name]):
+                raise TrilabelError(f"{f.name} of {what} cannot be {repr(values[f.name])[:80]}")
+        elif f.default is MISSING and f.default_factory is MISSING:
+            raise TrilabelError(f"{what} has no {f.name}")
+    return kind(**values)
+
+
+def _is_a(hint: Any, value: Any) -> bool:
+    """Whether a value that was read from JSON is of a declared type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_is_a(kind, value) for kind in inner)
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in inner)
+    if origin in (list, Sequence):
+        return isinstance(value, list) and all(_is_a(inner[0], item) for item in value)
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(_is_a, inner, value))
+    if origin is Mapping:
+        return isinstance(value, dict) and all(_is_a(inner[1], item) for item in value.values())
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
 
 
 def choices_of(hint: Any, default: Any) -> str:

@@ -90,7 +90,9 @@ def test_what_the_system_refuses_names_the_file(capsys: Capture, monkeypatch: py
         raise PermissionError(13, "Permission denied", "photos/a.jpg")
 
     monkeypatch.setattr("trilabel.data.scenes", fail)
-    assert complaint(capsys, "data", "inspect", "scenes") == "trilabel: photos/a.jpg: permission denied"
+    assert complaint(capsys, "data", "inspect", "scenes") == (
+        "trilabel: photos/a.jpg: permission denied; change its permissions or those of its folder, or choose another"
+    )
 
 
 def test_output_that_nobody_reads_any_more(project: Path) -> None:

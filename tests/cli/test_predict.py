@@ -1,12 +1,17 @@
 """`trilabel predict`: tables, records, lines, and broken images."""
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from tests.support.command_line import Capture, call, complaint, result
+from trilabel.training import checkpoint
 
 
 def test_a_table_of_all_images(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -50,3 +55,59 @@ def test_broken_images_stop_or_are_left_out(project: Path, run: Path, tmp_path: 
     assert "broken image" in line
     records = result(capsys, "predict", run, tmp_path, "--broken", "skip")
     assert [Path(record["image"]).name for record in records] == [file.name for file in files if file != files[1]]
+
+
+def test_a_model_that_gives_nan_writes_nothing(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Whatever becomes of images that cannot be read: these are others."""
+    diverged, photos = tmp_path / "diverged", tmp_path / "photos"
+    shutil.copytree(run, diverged)
+    tensors, state = checkpoint.load(diverged / "best.safetensors")
+    weights = next(name for name in tensors if "head" in name and name.endswith("weight"))
+    checkpoint.save(diverged / "best.safetensors", {**tensors, weights: tensors[weights] * torch.nan}, state)
+    photos.mkdir()
+    for file in sorted((project / "photos").iterdir())[:3]:
+        shutil.copy(file, photos)
+    before = sorted(tmp_path.rglob("*"))
+    for broken in ("stop", "skip"):
+        for arguments, count in (
+            (["predict", diverged, photos, "--out", tmp_path / "out.csv"], 3),
+            (["predict", diverged, photos, "--out", tmp_path / "out.json"], 3),
+            (["evaluate", diverged, project / "labels.csv", "--images", project / "photos"], 48),
+        ):
+            says = complaint(capsys, *arguments, "--broken", broken)
+            assert f"{diverged}: gives NaN for {count} of {count} images, the first" in says and "--lr" in says
+        says = complaint(capsys, "maps", diverged, photos, "--out", tmp_path / "maps", "--broken", broken)
+        assert f"{diverged}: gives class maps or scores that are not finite for image" in says
+        assert sorted(tmp_path.rglob("*")) == before
+        (photos / "broken.png").write_bytes(b"no image")  # of which nothing is said
+        before = sorted(tmp_path.rglob("*"))
+
+
+def test_names_that_a_spreadsheet_runs(run, project, tmp_path, capsys, caplog, monkeypatch):
+    """Warned of, or written as text."""
+    image = tmp_path / "=cmd.png"
+    image.write_bytes(next((project / "photos").iterdir()).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert call("predict", run, "=cmd.png", "--out", "a.csv") == 0
+    assert "a.csv: 1 names begin with = + - or @" in caplog.text and "--safe-cells" in caplog.text
+    caplog.clear()
+    assert call("predict", run, "=cmd.png", "--out", "b.csv", "--safe-cells") == 0
+    assert "begin with" not in caplog.text
+    assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith("=cmd.png,")
+    assert (tmp_path / "b.csv").read_text().splitlines()[1].startswith("'=cmd.png,")
+    assert "give --out FILE.csv" in complaint(capsys, "predict", run, image, "--safe-cells", code=2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text on other systems")
+def test_a_file_whose_name_is_no_text(run, project, tmp_path, capsys):
+    """Bytes that are not UTF-8 are kept in files and shown on the terminal."""
+    image = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png")
+    shutil.copy(next((project / "photos").iterdir()), image)
+    assert call("predict", run, image, "--out", tmp_path / "a.csv", "--workers", "0") == 0
+    assert b"/caf\xe9.png," in (tmp_path / "a.csv").read_bytes()
+    assert call("predict", run, image, "--out", tmp_path / "a.json", "--workers", "0") == 0
+    assert json.loads((tmp_path / "a.json").read_text())[0]["image"] == image
+    capsys.readouterr()
+    assert call("predict", run, image, "--workers", "0") == 0
+    assert "/caf\\udce9.png\t" in capsys.readouterr().out
+    assert result(capsys, "predict", run, image, "--workers", "0")[0]["image"] == image

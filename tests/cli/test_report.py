@@ -36,7 +36,7 @@ def test_rates_are_explained_where_they_are_known(run: Path, tmp_path: Path, cap
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     for rates, explained in ({}, False), ({"positives_right": 0.5, "true_positive_rate": 1.0}, True):
         record = EpochRecord("fine-tune", 2, 0.5, relabelled=Relabelled(8, 0, 0.6, **rates))
-        RunFolder(tmp_path).write_history([record])
+        RunFolder(tmp_path).append_record(record, 0)
         assert call("report", tmp_path) == 0
         printed = capsys.readouterr().out
         assert "positives added" in printed and ("TP, TN:" in printed) == explained

@@ -1,14 +1,18 @@
 """`trilabel train`: new runs, settings, resuming, and data that cannot be trained on."""
 
 import json
+import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.command_line import QUICK, Capture, call, complaint, result
-from tests.support.stopped import stopped_command
+from tests.support.stopped import run_script, stopped_command
+from trilabel.training import checkpoint
+from trilabel.training.run_lock import lock_run
 
 
 def config_of(run: Path) -> dict[str, object]:
@@ -77,6 +81,31 @@ def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Pa
     assert len((out / "metrics.jsonl").read_text().splitlines()) == done + 2
 
 
+# Runs a command in a terminal of its own, which it closes when training has started; prints the exit code.
+_IN_TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if not child:
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.executable, [sys.executable, "-m", "trilabel", *sys.argv[1:]])
+seen = b""
+while b"fine-tune" not in seen:
+    seen += os.read(terminal, 4096)
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
+def test_a_closed_terminal_saves_and_stops(project: Path, tmp_path: Path) -> None:
+    """Writing to it fails from then on, the bar of the progress too."""
+    out = tmp_path / "closed"
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    done = run_script(_IN_TERMINAL, [*arguments, "--epochs", "5000"])
+    assert done.stdout == f"{128 + signal.SIGHUP}\n", done.stderr
+    assert checkpoint.load_state(out / "last.safetensors")["epoch"] < 5000
+
+
 def test_a_run_can_be_resumed_and_scored_from_anywhere(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -102,6 +131,15 @@ def test_a_run_started_from_python_is_resumed_there(run: Path, tmp_path: Path, c
     about = json.loads((run / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**about, "source": {}}))
     assert "this run was started from Python" in complaint(capsys, "train", "--resume", tmp_path)
+
+
+def test_a_folder_in_use_is_refused_before_data_is_read(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = f"another process is training here (process {os.getpid()} on "
+    with lock_run(tmp_path / "run"):
+        assert words in complaint(capsys, "train", tmp_path / "unread.csv", "--out", tmp_path / "run")
+    with lock_run(run):
+        assert words in complaint(capsys, "train", tmp_path / "unread.csv", "--out", run, "--overwrite")
+        assert words in complaint(capsys, "train", "--resume", run, "--epochs", "9")
 
 
 # ---- bad input

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 import trilabel as tl
+from tests.support.comparisons import without_time
 from trilabel.compare import Comparison, MethodRow, Spec
 from trilabel.data import images
 from trilabel.data.dataset import Dataset
@@ -69,3 +70,28 @@ def test_broken_images_are_left_out_as_in_single_runs(in_files, base, tmp_path, 
     assert "--broken skip" in cell.command.splitlines()[1]
     stopped = Comparison(in_files, Spec((MethodRow("a", base),)), tmp_path / "stopped")
     assert stopped.run() == [] and broken.name in stopped.failures()[0][2]
+
+
+@pytest.mark.parametrize("cache", ["auto", "none"])
+def test_images_of_splits_that_are_not_used_may_be_missing(in_files, base, tmp_path, decoded, cache):
+    """One of a split that no run uses, and one that only the second row uses."""
+    rows = in_files.rows_of("train")
+    splits = {**in_files.splits, "train": rows[:16], "other": rows[16:20], "unused": rows[20:]}
+    data = replace(in_files, splits=splits)
+    spec = Spec((MethodRow("a", replace(base, cache=cache)),), ("keep-share=0.5",))
+    whole = Comparison(data, spec, tmp_path / "whole").run()
+    decoded.clear()
+    Path(data.paths[int(splits["unused"][0])]).unlink()
+    cells = Comparison(data, spec, tmp_path / "out").run()
+    assert without_time(cells) == without_time(whole)
+    assert {path for path, _ in decoded} == {
+        data.paths[row] for name in ("train", "val", "test") for row in splits[name]
+    }
+    missing = Path(data.paths[int(splits["other"][0])])
+    missing.unlink()
+    both = Comparison(
+        data,
+        replace(spec, rows=(*spec.rows, MethodRow("b", replace(base, cache=cache, val="other")))),
+        tmp_path / "both",
+    )
+    assert without_time(both.run()) == without_time(whole) and missing.name in both.failures()[0][2]

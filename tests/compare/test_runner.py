@@ -17,6 +17,7 @@ from trilabel.compare.store import open_comparison
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.locks import try_lock
+from trilabel.methods import METHODS
 
 
 def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
@@ -139,14 +140,14 @@ from trilabel.data.scenes import scenes
 from trilabel.training.run_folder import RunFolder
 
 torch.set_num_threads(1)
-write_history = RunFolder.write_history
+append_record = RunFolder.append_record
 
-def write_or_die(self, history):
-    if len(history) == 2:
+def append_or_die(self, record, number):
+    if number == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    write_history(self, history)
+    append_record(self, record, number)
 
-RunFolder.write_history = write_or_die
+RunFolder.append_record = append_or_die
 config = Config(method="known-only", image_size=32, epochs=3, batch_size=16, lr=3e-3, workers=0)
 Comparison(scenes(train=96, val=48, test=48, size=32), Spec((MethodRow("a", config),)), Path(sys.argv[1])).run()
 """
@@ -213,6 +214,20 @@ def test_a_row_that_cannot_learn_from_such_labels_is_reported(small_scenes, base
     assert set(compared.failed) == {("a", "single-positive", 0), ("a", "single-positive", 1)}
     assert len(compared.failures()) == 1
     assert caplog.text.count("a, single-positive, seed") == 2
+
+
+def test_whatever_ends_a_run_the_others_are_made(small_scenes, base, tmp_path, monkeypatch, caplog):
+    def failing(self, model, batch):
+        raise RuntimeError("CUDA error: something\nlong")
+
+    monkeypatch.setattr(METHODS["known-only"], "step", failing)
+    rows = (MethodRow("a", base, grid={"lr": (1e-3, 1e-2)}), MethodRow("b", replace(base, method="role")))
+    compared = Comparison(small_scenes, Spec(rows), tmp_path)
+    assert [cell.row for cell in compared.run()] == ["b"]
+    why = "every run of the search failed; the first error: RuntimeError: CUDA error: something"
+    assert compared.failures() == [("a", "all", why)]
+    monkeypatch.undo()
+    assert [cell.row for cell in Comparison(small_scenes, Spec(rows), tmp_path).run()] == ["a", "b"]
 
 
 def test_models_are_kept_where_asked(small_scenes, base, tmp_path):

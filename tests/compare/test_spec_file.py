@@ -158,7 +158,7 @@ def test_errors_are_one_line_and_name_file_and_row(tmp_path, text, where, says):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    for file, says in (("none.toml", "no such file"), ("bytes.toml", "not TOML"), (".", "cannot be read")):
+    for file, says in (("none.toml", "no such file"), ("bytes.toml", "not TOML"), (".", "not a regular file")):
         with pytest.raises(TrilabelError, match=says) as caught:
             read_spec(tmp_path / file, BASE)
         assert str(caught.value).startswith(str(tmp_path / file)) and "\n" not in str(caught.value)
@@ -232,3 +232,15 @@ def test_the_specs_behind_our_results_can_be_read(file):
 
 def test_there_are_specs_behind_our_results():
     assert len(SPECS) > 10
+
+
+def test_files_made_to_fill_the_memory(tmp_path):
+    for text, says in (
+        ("labels = " + "[" * 9_000, "not TOML"),
+        (".".join("a" * 100_000) + " = 1", "too long for a comparison"),
+        ("# x\n" * 500_000, "too long for a comparison"),
+    ):
+        (tmp_path / "rows.toml").write_text(text)
+        with pytest.raises(TrilabelError, match=says) as caught:
+            read_spec(tmp_path / "rows.toml", Config())
+        assert "\n" not in str(caught.value)

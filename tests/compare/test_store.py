@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.comparisons import flipped
-from trilabel.compare.store import open_comparison
+from trilabel.compare.store import open_comparison, read_result
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -58,3 +58,10 @@ def test_a_folder_with_other_files_is_refused(small_scenes, tmp_path):
     (tmp_path / "started" / ".data.1.tmp.json").write_text("")  # by a process that was killed, or starts at this moment
     open_comparison(tmp_path / "started", small_scenes, SOURCE)
     assert (tmp_path / "started" / "data.json").is_file()
+
+
+@pytest.mark.parametrize("content", [b"", b"[1, 2", b"3", b"\xff", b"[" * 100_000])
+def test_a_damaged_result_is_refused_in_one_line(content, tmp_path):
+    (tmp_path / "result.json").write_bytes(content)
+    with pytest.raises(TrilabelError, match=r"result\.json: damaged; delete it to repeat the run"):
+        read_result(tmp_path)

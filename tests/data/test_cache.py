@@ -1,4 +1,4 @@
-"""Where decoded images are kept, by what fits, and how much memory is free."""
+"""Where decoded images are kept, by what fits."""
 
 from types import SimpleNamespace
 
@@ -6,8 +6,8 @@ import psutil
 import pytest
 import torch
 
-from trilabel.data import cache
-from trilabel.data.cache import choose_cache, free_memory
+from trilabel.data import memory
+from trilabel.data.cache import choose_cache
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 NEEDED = 100 * 3 * 50 * 50
@@ -15,8 +15,8 @@ NEEDED = 100 * 3 * 50 * 50
 
 @pytest.fixture
 def available(monkeypatch, tmp_path):
-    """Sets what psutil says, and a container without a limit in `tmp_path`."""
-    monkeypatch.setattr(cache, "_CGROUP", tmp_path)
+    """Sets what psutil says, outside any container."""
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "missing")
 
     def say(count):
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=count))
@@ -36,15 +36,8 @@ def test_the_cache_is_chosen_by_what_fits(monkeypatch, available):
     assert choose_cache("auto", 100, 50, GPU) == "none"
 
 
-def test_free_memory_is_what_the_container_may_still_use(available, tmp_path):
-    available(1000)
-    assert free_memory(CPU) == 1000
-    for limit, used, files, free in (("max", 500, 100, 1000), ("900", 500, 100, 500), ("400", 500, 0, 0)):
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-        (tmp_path / "memory.current").write_text(f"{used}\n")
-        (tmp_path / "memory.stat").write_text(f"anon 7\ninactive_file {files}\n")
-        assert free_memory(CPU) == free
-
-
-def test_free_memory_of_this_machine():
-    assert 1 << 20 < free_memory(CPU) <= psutil.virtual_memory().total
+def test_each_of_several_processes_keeps_a_copy(monkeypatch, available):
+    available(NEEDED * 6)
+    assert [choose_cache("auto", 100, 50, CPU, count) for count in (1, 2, 3)] == ["memory", "memory", "none"]
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (NEEDED * 3, NEEDED * 9))
+    assert choose_cache("auto", 100, 50, GPU, 3) == "device"

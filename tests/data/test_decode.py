@@ -1,6 +1,9 @@
 """Image files of every kind come out the same, and a broken one never gives anything but an error that names it."""
 
+import struct
 import warnings
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.support.pictures import RGB, SIZE, WHOLE, as_array, distance, encoded, pixels, written
+from tests.support.strange_files import as_somebody_else, closed_file, make_pipe
 from trilabel.data import decode as module
 from trilabel.data.decode import check_image, decode, resized
 from trilabel.errors import TrilabelError
@@ -67,20 +71,143 @@ def test_gray_palette_and_transparent_images_become_rgb(tmp_path):
             assert np.array_equal(as_array(decode(written(tmp_path, data), SIZE)), expected)
 
 
-def test_16_bit_and_float_grays_are_not_clipped_to_white(tmp_path):
-    gray = pixels()[:, :, 0]
-    assert gray.max() == 200
-    wide = Image.fromarray(gray.astype(np.uint16) * 257)
-    for image, kind in (
-        (wide, "PNG"),
-        (wide, "TIFF"),
-        (Image.fromarray(gray.astype(np.int32) * 257), "TIFF"),
-        (Image.fromarray(gray.astype(np.float32)), "TIFF"),
-        (Image.fromarray(gray.astype(np.float32) * 257), "TIFF"),
-    ):
-        got = decode(written(tmp_path, encoded(image, kind)), SIZE)
-        assert distance(got, np.stack([gray] * 3, 2)) <= 1
-    assert decode(written(tmp_path, encoded(Image.fromarray(np.zeros((9, 9), np.uint16)), "PNG")), SIZE).max() == 0
+GRAY = pixels()[:, :, 0]  # 0 to 200
+THRICE = np.stack([GRAY] * 3, 2)
+
+
+def test_16_bit_grays_are_scaled_by_their_depth(tmp_path):
+    for data in wide_grays(GRAY.astype(np.uint16) * 257):
+        got = decode(written(tmp_path, data), SIZE)
+        assert np.array_equal(as_array(got), THRICE)
+
+
+def test_a_dark_16_bit_image_stays_dark(tmp_path):
+    """By its own maximum it would become as bright as any other."""
+    dark = GRAY.astype(np.uint16)
+    for data in wide_grays(dark):
+        assert decode(written(tmp_path, data), SIZE).max() <= 1
+    half, full = (
+        decode(written(tmp_path, encoded(Image.fromarray(dark * times), "PNG")), SIZE) for times in (128, 257)
+    )
+    assert distance(half, as_array(full) // 2) <= 1, "half the exposure is half as bright"
+
+
+def wide_grays(values):
+    """Files of 16-bit grays: PNG, TIFF in both byte orders, PGM, and numbers of 32 bits."""
+    image = Image.fromarray(values)
+    yield encoded(image, "PNG")
+    yield encoded(image, "TIFF")
+    yield tiff(values.astype(">u2"), b"MM")
+    yield b"P5 %d %d 65535\n" % values.shape[::-1] + values.astype(">u2").tobytes()
+    yield encoded(Image.fromarray(values.astype(np.int32)), "TIFF")
+
+
+def tiff(values, order=b"II", kind=1):
+    """A TIFF file of one strip: H×W or H×W×3, whole numbers (kind 1) or floats (kind 3)."""
+    mark = "<" if order == b"II" else ">"
+    height, width, *colors = values.shape
+    count, bits = (colors or [1])[0], values.dtype.itemsize * 8
+    tags = [(256, 3, 1, width), (257, 3, 1, height), (258, 3, count, bits), (259, 3, 1, 1)]
+    tags += [(262, 3, 1, 2 if colors else 1), (273, 4, 1, 0), (277, 3, 1, count), (278, 3, 1, height)]
+    tags += [(279, 4, 1, values.nbytes), (339, 3, count, kind)]
+    after = 8 + 2 + 12 * len(tags) + 4
+    more = struct.pack(f"{mark}3H", *[bits] * 3) + struct.pack(f"{mark}3H", *[kind] * 3)
+    entries = b""
+    for tag, code, number, value in tags:
+        value = after + len(more) if tag == 273 else value
+        if number == 3:
+            entries += struct.pack(f"{mark}HHLL", tag, code, number, after + (6 if tag == 339 else 0))
+        else:
+            entries += struct.pack(f"{mark}HHL", tag, code, number)
+            entries += struct.pack(f"{mark}HH", value, 0) if code == 3 else struct.pack(f"{mark}L", value)
+    head = order + struct.pack(f"{mark}HLH", 42, 8, len(tags))
+    return head + entries + struct.pack(f"{mark}L", 0) + more + values.tobytes()
+
+
+def png_of_16_bit_colors(values):
+    def chunk(name, content):
+        return struct.pack(">L", len(content)) + name + content + struct.pack(">L", zlib.crc32(name + content))
+
+    height, width, _ = values.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    head = struct.pack(">LLBBBBB", width, height, 16, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def test_16_bit_colors_are_scaled_by_their_depth(tmp_path):
+    for times in (257, 1):
+        values = pixels().astype(np.uint16) * times
+        expected = pixels() if times == 257 else np.zeros_like(pixels())
+        for data in (png_of_16_bit_colors(values), tiff(values), tiff(values.astype(">u2"), b"MM")):
+            assert np.array_equal(as_array(decode(written(tmp_path, data), SIZE)), expected)
+
+
+@pytest.mark.parametrize(("times", "top"), [(1 / 255, 1), (1, 255), (257, 65535)])
+def test_floats_are_shares_or_8_or_16_bit_grays(tmp_path, times, top):
+    values = (GRAY.astype(np.float64) * times).astype(np.float32)
+    for data in (encoded(Image.fromarray(values), "TIFF"), tiff(values, kind=3), tiff(values.astype(">f4"), b"MM", 3)):
+        assert np.array_equal(as_array(decode(written(tmp_path, data), SIZE)), THRICE)
+    above = values.copy()
+    above[3, 4] = 1.5 * top  # as sharpening and resampling leave it
+    got = as_array(decode(written(tmp_path, encoded(Image.fromarray(above), "TIFF")), SIZE))
+    assert (got != THRICE).any(2).sum() == 1 and (got[3, 4] == 255).all()
+
+
+def test_pixels_that_are_no_numbers_are_black(tmp_path):
+    values = (GRAY / 255).astype(np.float32)
+    values[0, 0], values[1, 1], values[2, 2], values[3, 3] = np.nan, np.inf, -np.inf, -0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = as_array(decode(written(tmp_path, encoded(Image.fromarray(values), "TIFF")), SIZE))
+    expected = THRICE.copy()
+    expected[range(4), range(4)] = 0
+    assert np.array_equal(got, expected)
+    nothing = encoded(Image.fromarray(np.full((9, 9), np.nan, np.float32)), "TIFF")
+    assert decode(written(tmp_path, nothing), SIZE).max() == 0
+
+
+def test_whole_numbers_of_32_bits(tmp_path):
+    """Beyond 16 bits they use the range of 32, which the TIFF reader of Pillow gives as negative numbers."""
+    values = (GRAY.astype(np.uint64) * 0x01010101).astype(np.uint32)
+    assert distance(decode(written(tmp_path, tiff(values)), SIZE), THRICE) <= 1
+
+
+def test_what_is_no_file_is_not_opened(tmp_path):
+    pipe = make_pipe(tmp_path / "a.jpg")
+    for path, kind in ((str(pipe), "a named pipe"), ("/dev/zero", "a device"), (str(tmp_path), "a folder")):
+        assert refused(path) == check_image(path) == f"{path}: not a regular file ({kind})"
+
+
+def test_an_image_that_may_not_be_read_is_not_broken():
+    with closed_file(encoded(RGB, "JPEG"), "a.jpg") as path, as_somebody_else():
+        assert refused(path) == check_image(str(path)) == f"{path}: may not be read (permission denied)"
+
+
+def test_limits_of_bytes_and_pixels_can_be_raised(tmp_path, monkeypatch):
+    path = written(tmp_path, encoded(RGB, "PNG"))
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_BYTES", "100")
+    assert "set the environment variable TRILABEL_MAX_IMAGE_BYTES" in refused(path)
+    assert check_image(path) == refused(path)
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_BYTES", "1000000")
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "4799")
+    assert "80 × 60 pixels, more than the 4,799 allowed" in refused(path)
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "4800")
+    decode(path, SIZE)
+
+
+def test_an_image_that_becomes_a_gigabyte_is_refused(tmp_path):
+    path = written(tmp_path, encoded(Image.new("1", (20_000, 10_000)), "PNG"))
+    assert Path(path).stat().st_size < 100_000
+    assert "set the environment variable TRILABEL_MAX_IMAGE_PIXELS" in refused(path)
+
+
+def test_more_pixels_than_pillow_allows_can_be_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # Pillow warns above this and refuses twice as many
+    path = written(tmp_path, encoded(RGB, "PNG"))
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "2000")
+    assert "more than the 2,000 allowed" in refused(path)
+    monkeypatch.setenv("TRILABEL_MAX_IMAGE_PIXELS", "5000")
+    assert decode(path, 8).shape == (3, 8, 8)
 
 
 STORED = {  # how a camera that notes this orientation stores an upright image
@@ -133,10 +260,9 @@ def test_missing_empty_folder_and_text_are_refused(tmp_path):
     assert "no such image" in check_image(str(tmp_path / "missing.jpg"))
     empty = written(tmp_path, b"", "empty.jpg")
     assert "broken image" in refused(empty) and "empty file" in check_image(empty)
-    assert "broken image" in refused(str(tmp_path)) and "cannot be read" in check_image(str(tmp_path))
     text = written(tmp_path, b"this is no image\n" * 9, "text.jpg")
     assert "broken image" in refused(text) and check_image(text) is None
-    assert "broken image" in refused("nul\0.jpg") and "cannot be read" in check_image("nul\0.jpg")
+    assert "zero byte" in refused("nul\0.jpg") and "zero byte" in check_image("nul\0.jpg")
     for data in (b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"RIFF\xff\0\0\0WEBPVP8 ", b"\xff\xd8\xff\xd9", b"\0"):
         assert "broken image" in refused(written(tmp_path, data))
 

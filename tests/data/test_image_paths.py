@@ -18,6 +18,7 @@ from trilabel.data.image_paths import (
     relative_to,
     root_of,
     split_name,
+    walk,
 )
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
@@ -117,3 +118,18 @@ def test_which_files_exist(tmp_path):
 def test_paths_as_seen_from_a_folder():
     names = ["/data/photos/1.jpg", "/data/2.jpg", "/data/labels/3.jpg"]
     assert list(relative_to(names, Path("/data/labels"))) == ["../photos/1.jpg", "../2.jpg", "3.jpg"]
+
+
+def test_folders_that_contain_themselves_are_searched_once(tmp_path):
+    """A link to a folder around it, two that lead into each other, and a folder linked twice, which is no loop."""
+    for name in ("a/1.jpg", "b/2.jpg", "c/3.jpg"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    (tmp_path / "a/up").symlink_to("..")
+    (tmp_path / "a/over").symlink_to("../b")
+    (tmp_path / "b/over").symlink_to("../a")
+    (tmp_path / "again").symlink_to("c")
+    (tmp_path / "and again").symlink_to("c")
+    found = sorted(walk(tmp_path))
+    assert {"a/1.jpg", "b/2.jpg", "c/3.jpg", "again/3.jpg", "and again/3.jpg"} <= set(found)
+    assert len(found) < 20

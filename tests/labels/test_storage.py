@@ -1,6 +1,7 @@
 """Labels survive being saved, and damaged files are refused."""
 
 import pickle
+import re
 import zipfile
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.support.label_cases import DENSE, any_labels, example
+from tests.support.peak_memory import run_apart
+from tests.support.strange_files import as_somebody_else, closed_file, make_pipe
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -79,7 +82,19 @@ def test_other_arrays_and_archives_are_refused(tmp_path):
     for name in ("one.npy", "other.npz", "text.npz"):
         refused(tmp_path / name, "not a labels file")
     refused(tmp_path / "missing.npz", "no such labels file")
-    refused(tmp_path, "no such labels file")
+    refused(tmp_path, "not a regular file")
+
+
+def test_rows_that_end_before_they_begin_are_refused(tmp_path):
+    """SciPy's own check passes over a last row that ends below 0, and what it computes then crashes the process."""
+    file = tmp_path / "labels.npz"
+    example().save(file)
+    with np.load(file) as saved:
+        arrays = dict(saved)
+    count = len(arrays["row_ends"])
+    for ends in ([0, *[1 << 28] * (count - 2), -(1 << 27)], range(1, count + 1), [0, *range(count - 1, 0, -1)]):
+        np.savez(file, **{**arrays, "row_ends": np.array(ends, np.int32)})
+        refused(file, "not a labels file, or cut short")
 
 
 def test_another_version_says_so(saved):
@@ -149,3 +164,43 @@ def test_a_save_that_ends_half_way_leaves_the_old_file(saved, monkeypatch):
         example()[:1].save(saved)
     assert Labels.load(saved) == example()
     assert list(saved.parent.iterdir()) == [saved]
+
+
+# ---- files that are made to fill the memory
+
+
+def test_an_archive_that_unpacks_to_more_than_its_size_is_refused_unread(saved, tmp_path):
+    with np.load(saved) as file:
+        arrays = {**file, "ids": np.zeros(1 << 27, np.uint8)}
+    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
+    assert (tmp_path / "bomb.npz").stat().st_size < 1 << 20
+    del arrays
+    _, megabytes = run_apart(lambda: refused(tmp_path / "bomb.npz", "is compressed"))
+    assert megabytes < 100, "of the 128 that it unpacks to"
+
+
+@pytest.mark.parametrize("shape", ["(1000000000000000,)", "(-1,)", "(2, 2)", "(3,)", "(4.0,)", "'x'"])
+def test_an_array_whose_header_does_not_fit_its_size_is_refused(saved, shape):
+    with zipfile.ZipFile(saved) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    head = members["values.npy"]
+    content = re.sub(rb"'shape': \(\d+,\)", b"'shape': " + shape.encode(), head)
+    body = content.index(b"\n") - 10 + 1
+    members["values.npy"] = content[:8] + body.to_bytes(2, "little") + content[10:]
+    with zipfile.ZipFile(saved, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    refused(saved, "not a labels file")
+
+
+def test_a_matrix_of_a_billion_times_a_billion_is_refused_before_it_is_made(saved):
+    tampered(saved, format=np.array([1, 10**9, 10**9]))
+    refused(saved, ".")
+    tampered(saved, format=np.array([1, 2, 10**9]))
+    refused(saved, "3 class names for 1000000000")
+
+
+def test_what_is_no_file_is_not_opened(tmp_path):
+    refused(make_pipe(tmp_path / "labels.npz"), r"not a regular file \(a named pipe\)")
+    with closed_file(b"", "labels.npz") as path, as_somebody_else():
+        refused(path, r"may not be read \(permission denied\)")

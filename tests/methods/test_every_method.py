@@ -279,3 +279,15 @@ def test_settings_out_of_range_are_refused_before_anything_is_trained(method, se
     with pytest.raises(TrilabelError, match=r"give|gamma|start|clip") as caught:
         check_method(method, settings, Labels.from_signed([[1, -1, 0]]))
     assert "\n" not in str(caught.value)
+
+
+@every
+def test_the_memory_that_a_method_says_it_needs_is_what_its_tables_take(name):
+    """Of 997 images; what does not grow with them is not counted, except IMCL's memory of as many."""
+    labels = Labels.from_signed(np.random.default_rng(0).choice(np.array([-1, 0, 1], np.int8), (997, 13)))
+    for settings in [*choices_of(name), *([{"memory": 997}] if name == "imcl" else [])]:
+        with case(name, settings):
+            method = create_method(name, settings, labels, FEATURES)
+            tables = [buffer for buffer in method.buffers() if buffer.ndim and len(buffer) == 997]
+            needed = METHODS[name].memory_needed(method.settings, labels, FEATURES)
+            assert sum(table.numel() * table.element_size() for table in tables) == needed

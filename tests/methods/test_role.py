@@ -1,10 +1,8 @@
 """role is ROLE plus the known negatives; its estimates move as Adam would move them, and find hidden positives."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from torch import nn
@@ -361,17 +359,3 @@ def test_settings_that_make_no_sense_are_refused(settings, says):
 def test_a_network_needs_features():
     with pytest.raises(TrilabelError, match="estimator=network needs a model with features"):
         role({"estimator": "network"}, features=0)
-
-
-def test_a_table_beyond_memory_is_refused_with_a_way_out(monkeypatch):
-    machine = SimpleNamespace(total=2 * 3 * 4 * 5 * 4)  # 4 bytes × 5 images × 4 classes, and a copy for the checkpoint
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
-    check_method("role", {}, LABELS)
-    machine.total -= 1
-    with pytest.raises(
-        TrilabelError, match=r"5 images × 4 classes takes 0\.0 GB.*--set estimator=factorized"
-    ) as caught:
-        check_method("role", {}, LABELS)
-    assert "\n" not in str(caught.value)
-    for estimator in ("factorized", "network"):
-        check_method("role", {"estimator": estimator}, LABELS)

@@ -32,15 +32,9 @@ def test_accumulator_refuses_what_does_not_fit(index, shape, message):
         metrics.Accumulator(7, 3).add(torch.tensor(index), torch.zeros(shape))
 
 
-@pytest.fixture(scope="module")
-def run_in_two(tmp_path_factory):
-    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
-        yield run
-
-
 @pytest.mark.parametrize("first", [[0, 2, 4, 6, 8, 10], [0], [], list(range(11))])
-def test_two_processes_count_every_image_once(run_in_two, first):
+def test_two_processes_count_every_image_once(in_two, first):
     second = [i for i in range(11) if i not in first] or [10, 0]  # as padding does: some are scored twice
     second = [*second, first[0]] if first else second
     expected = [[i, i + 0.5] if i in second else [-1, -1] for i in range(11)]
-    assert run_in_two(two_processes.gather_scores, (first, second)) == [expected, expected]
+    assert in_two(two_processes.gather_scores, (first, second)) == [expected, expected]

@@ -43,8 +43,9 @@ def test_processes_score_every_image_once_and_all_have_all_scores(count):
             scorer = Scorer(models[rank], torch.Tensor.float, 2, 2, processes=ProcessGroup(rank, world, all_gather))
             return scorer.score(images_of(count))
 
-        for logits, failed in as_gathering_processes(world, work):
-            assert torch.equal(logits, expected) and failed == []
+        for scores in as_gathering_processes(world, work):
+            assert torch.equal(scores.logits, expected) and scores.errors == []
+            assert not len(scores.failed) and not len(scores.nan())
         assert sorted(mean for model in models for mean in model.scored) == list(range(count))
 
 
@@ -75,8 +76,39 @@ def test_a_broken_file_has_nan_for_scores_or_stops(tmp_path):
     (tmp_path / "2.png").write_text("no image")
     for batch_size in (1, 2, 8):
         scorer = Scorer(Brightness(), torch.Tensor.float, 2, batch_size, skip_broken=True)
-        logits, [(position, message)] = scorer.score(ImageSource(paths, 4, CPU, 0))
-        assert position == 2 and "2.png: broken image" in message
+        logits, failed, [(position, message)] = scorer.score(ImageSource(paths, 4, CPU, 0))
+        assert position == 2 and failed.tolist() == [2] and "2.png: broken image" in message
         assert logits[2].isnan().all() and logits[[0, 1, 3, 4], 0].tolist() == [0, 1, 3, 4]
     with pytest.raises(TrilabelError, match=r"2\.png: broken image"):
         Scorer(Brightness(), torch.Tensor.float, 2, 2).score(ImageSource(paths, 4, CPU, 0))
+
+
+class NanForDark(Brightness):
+    """NaN for image 1, infinite for image 4."""
+
+    def forward(self, images, maps=False):
+        output = super().forward(images, maps)
+        logits = output.logits.clone()
+        logits[output.features[:, 0] == 1, 1] = torch.nan
+        logits[output.features[:, 0] == 4, 0] = torch.inf
+        return output._replace(logits=logits)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_every_process_knows_which_images_failed_and_for_which_the_model_gives_nan(tmp_path, world):
+    paths = [str(tmp_path / f"{number}.png") for number in range(7)]
+    for number, path in enumerate(paths):
+        Image.fromarray(np.full((4, 4, 3), number, np.uint8)).save(path)
+    for broken in (2, 5):
+        (tmp_path / f"{broken}.png").write_text("no image")
+
+    def work(rank, all_gather):
+        group = ProcessGroup(rank, world, all_gather)
+        scorer = Scorer(NanForDark(), torch.Tensor.float, 2, 1, skip_broken=True, processes=group)
+        return scorer.score(ImageSource(paths, 4, CPU, 0))
+
+    scores = as_gathering_processes(world, work)
+    for one in scores:
+        assert one.failed.tolist() == [2, 5] and one.nan().tolist() == [1]
+        assert one.logits[4].tolist() == [torch.inf, -4]
+    assert sorted(position for one in scores for position, _ in one.errors) == [2, 5]

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from trilabel.report import plots
+from trilabel.report import plots, similarity
 
 
 def test_bars_have_the_heights_and_colors_of_their_series(tmp_path: Path) -> None:
@@ -38,3 +38,10 @@ def test_the_highest_point_of_a_line_is_not_cut_off() -> None:
 
 def test_a_long_text_keeps_its_end() -> None:
     assert plots.keep_end("abcdef", 6) == "abcdef" and plots.keep_end("abcdefg", 6) == "…cdefg"
+
+
+def test_names_in_plots_have_no_control_characters(tmp_path: Path) -> None:
+    assert plots.keep_end("\x1b[31m$a$\n\u202e", 40) == "\\x1b[31m$a$\\n\\u202e"
+    figure = similarity.label_matrix([("$\\frac{$", "\x1b\udc80", 1.0)], ["$\\frac{$", "\x1b\udc80"])
+    plots.save(figure, tmp_path / "labels.png")
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["$\\frac{$", "\\x1b\\udc80"]

@@ -24,6 +24,7 @@ def check_head(kind, settings=None):
         head = kind(FEATURES, classes, settings, some_labels(classes=classes))
         feature_map = torch.randn(images, FEATURES, 3, 2)
         features = head.reduce_features(feature_map)
+        assert kind.keeps_map == (features.ndim == 4)
         logits = FeatureClassifier(head)(features).logits
         assert features.shape == (images, FEATURES) and logits.shape == (images, classes) and logits.isfinite().all()
         assert torch.equal(logits[:1], head(features[:1])) or torch.allclose(logits[:1], head(features[:1]), atol=1e-6)

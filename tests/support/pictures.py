@@ -7,6 +7,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from trilabel.data.dataset import Dataset
+from trilabel.labels import Labels
+
 SIZE = 24
 
 
@@ -46,3 +49,13 @@ WHOLE = {
     "webp": encoded(RGB, "WEBP"),
     "lossless webp": encoded(RGB, "WEBP", lossless=True),
 }
+
+
+def write_few(folder: str, count: int = 24) -> Dataset:
+    """A data set of small image files in this folder: 16 to learn from, the others to choose by."""
+    draw = np.random.default_rng(0)
+    paths = [str(Path(folder) / f"{number}.png") for number in range(count)]
+    for path in paths:
+        Image.fromarray(draw.integers(0, 256, (16, 16, 3), dtype=np.uint8)).save(path)
+    labels = Labels.from_signed(draw.choice(np.array([-1, 1], np.int8), (count, 3)), ids=paths)
+    return Dataset(labels.ids, paths, labels, {"train": np.arange(16), "val": np.arange(16, count)})

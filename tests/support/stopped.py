@@ -1,28 +1,20 @@
 """Processes that stop themselves by a signal at an exact moment, so that no test has to guess when that comes."""
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from reliability.processes import ROOT
 
 from tests.support import SECONDS_UNTIL_HUNG
 
-_PRELUDE = """
-import os, signal
-_left, _replace = [{times}], os.replace
-
-def _replace_and_stop(source, target, **options):
-    if os.path.basename(target) == {file!r}:
-        _left[0] -= 1
-        if _left[0] == 0 and {before}:
-            os.kill(os.getpid(), {number})
-    _replace(source, target, **options)
-    if os.path.basename(target) == {file!r} and _left[0] == 0 and not {before}:
-        os.kill(os.getpid(), {number})
-
-os.replace = _replace_and_stop
-"""
+_PRELUDE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); " + (
+    "from reliability.faults import StopAt, watch; watch(StopAt({file!r}, {times}, {before}, {number}))\n"
+)
 _COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
 
 
@@ -54,3 +46,22 @@ def run_script(script: str, arguments: Sequence[str | Path]) -> subprocess.Compl
     """Runs a Python script to its end, whatever that is."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)
+
+
+@contextmanager
+def paused_script(
+    script: str, arguments: Sequence[str | Path], file: str, before: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """A Python script that pauses itself when it puts a file of this name in place; inside, it stands still.
+
+    Continue it with SIGCONT; whatever is left of it at the end is killed.
+    """
+    prelude = _PRELUDE.format(times=1, file=file, before=before, number=int(signal.SIGSTOP))
+    command = [sys.executable, "-c", prelude + script, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status), process.communicate()[1]
+            yield process
+        finally:
+            process.kill()

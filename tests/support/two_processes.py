@@ -1,19 +1,26 @@
 """A pool of two gloo processes and the work that tests give them; imports little, as both processes import it too."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from tests.support import SECONDS_UNTIL_HUNG
 from trilabel import metrics
 
+Run = Callable[[Callable[[Any], Any], Any], list[Any]]
+
 
 @contextmanager
-def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[Any]]]:
+def start(folder: Path) -> Iterator[Run]:
     """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
     context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
@@ -26,7 +33,9 @@ def start(folder: Path) -> Iterator[Callable[[Callable[[Any], Any], Any], list[A
 
 def _join(store: str, ranks: Any) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=ranks.get(), world_size=2)
+    rank = ranks.get()
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
 
 
 def all_gather(tensor: torch.Tensor) -> torch.Tensor:
@@ -43,3 +52,77 @@ def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
     accumulator.add(mine, scores)
     accumulator.gather(all_gather, scores_at_once=6)  # in several pieces
     return accumulator.scores().tolist()
+
+
+def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
+    """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
+    from trilabel.training.agreement import Agreement  # imports much
+
+    agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
+    answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
+    agreement.finish()
+    return answers
+
+
+class Training(NamedTuple):
+    """A run in two processes that are there already, perhaps stopped by a signal."""
+
+    dataset: Any
+    config: Any
+    folder: Path
+    resume: bool = False
+    stop_at: int = 0  # the second process gets SIGINT in this step (from 1) of those that it makes; 0: never
+
+
+def train(training: Training) -> str:
+    """What `trilabel.train` does in each of its processes; returns "done" or "stopped"."""
+    from trilabel.training.api import ProcessWork
+    from trilabel.training.batches import BatchMaker
+    from trilabel.training.launch import create_fabric
+    from trilabel.training.run_folder import RunFolder
+    from trilabel.training.splits import TrainingSplit, split_for_training
+
+    dataset, config, folder, resume, stop_at = training
+    split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
+    make, made = BatchMaker.__call__, 0
+
+    def make_batch(maker: BatchMaker, *arguments: Any, **options: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made == stop_at and dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return make(maker, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(BatchMaker, "__call__", make_batch)
+        try:
+            create_fabric(config).launch(ProcessWork(split, config, RunFolder(folder), resume, False, {}))
+        except KeyboardInterrupt:
+            return "stopped"
+    return "done"
+
+
+def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:
+    """The run that `trilabel.train` would give, made by the two processes."""
+    from trilabel.training.run_folder import RunFolder
+
+    assert in_two(train, Training(dataset, config, folder, resume)) == ["done", "done"]
+    return RunFolder(folder).run()
+
+
+def step_with_batch_norm(synced: bool) -> dict[str, torch.Tensor]:
+    """The model after a step on five images of a GPU, by one process or by two together."""
+    from trilabel.config import Config
+    from trilabel.models import create_model, with_synced_batch_norm
+
+    torch.manual_seed(0)
+    model: Any = create_model(Config(), 3, image_size=32)
+    images, device = torch.rand(5, 3, 32, 32), torch.device("cuda", 0)
+    rank, count = (dist.get_rank(), 2) if dist.is_initialized() else (0, 1)
+    mine = images[rank::count].to(device)
+    model = (with_synced_batch_norm(model) if synced else model).to(device)
+    task = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False) if count > 1 else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (task(mine).logits.square().mean() * len(mine) * count / len(images)).backward()
+    optimizer.step()
+    return {name: value.cpu() for name, value in model.state_dict().items()}

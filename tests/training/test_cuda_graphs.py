@@ -132,8 +132,8 @@ def test_a_run_on_a_gpu_goes_as_one_without_recording(dataset, tmp_path, monkeyp
 
 
 @gpu
-@pytest.mark.parametrize("cache", ["device", "memory"])
-def test_no_step_waits_for_the_device(dataset, tmp_path, monkeypatch, cache):
+@pytest.mark.parametrize(("cache", "accumulate"), [("device", 1), ("memory", 1), ("device", 64)])
+def test_no_step_waits_for_the_device(dataset, tmp_path, monkeypatch, cache, accumulate):
     """From the middle of step 45 to the middle of step 55 of the second epoch; the first one prepares things.
 
     With an image per step an epoch has 96 steps, so the check of the loss after every 50 is among them.
@@ -149,7 +149,7 @@ def test_no_step_waits_for_the_device(dataset, tmp_path, monkeypatch, cache):
 
     monkeypatch.setattr(METHODS["known-only"], "step", watched)
     try:
-        tl.train(dataset, replace(ON_GPU, epochs=2, batch_size=1, cache=cache), tmp_path / "run")
+        tl.train(dataset, replace(ON_GPU, epochs=2, batch_size=1, cache=cache, accumulate=accumulate), tmp_path / "run")
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert modes == [0] * (96 + 44) + [2] * 10 + [0] * 42

@@ -84,7 +84,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     from torch.nn import functional as F
 
     from trilabel.data.augment import Views
-    from trilabel.training.batches import epoch_batches
+    from trilabel.training.batches import epoch_order
 
     config = replace(quick, stages="linear", epochs=2, optimizer="sgd", momentum=0.0, lr=0.5, val="none")
     run = train(small_scenes, config, tmp_path / "run")
@@ -99,7 +99,7 @@ def test_linear_stage_is_training_on_features(small_scenes: Dataset, quick: Conf
     weight = model.head.linear.weight.detach().clone().requires_grad_()
     bias = model.head.linear.bias.detach().clone().requires_grad_()
     for epoch in (1, 2):
-        for batch in epoch_batches(len(rows), config.batch_size, [config.seed, 0, epoch]):
+        for batch in epoch_order(len(rows), config.batch_size, [config.seed, 0, epoch]).batches:
             logits = features[batch] @ weight.T + bias
             loss = F.binary_cross_entropy_with_logits(logits, (labels[batch] > 0).float())
             gradients = torch.autograd.grad(loss, (weight, bias))
@@ -358,7 +358,7 @@ def test_a_run_is_not_lost_when_its_replacement_cannot_start(
         train(small_scenes, wrong, run.folder, overwrite=True)
     assert (run.folder / "best.safetensors").exists()
     train(small_scenes, replace(quick, epochs=1), run.folder, overwrite=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".run.train.lock", "run"]
 
 
 def test_killed_before_the_first_checkpoint(
@@ -374,14 +374,6 @@ def test_killed_before_the_first_checkpoint(
         train(small_scenes, quick, tmp_path / "cut")
     train(small_scenes, quick, tmp_path / "cut", resume=True)
     assert same(tensors_of(tmp_path / "cut"), tensors_of(whole.folder))
-
-
-def test_weights_that_are_not_finite_are_never_saved(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
-    """One batch an epoch: its loss is finite, the weights after it are not."""
-    wild = replace(quick, optimizer="sgd", lr=1e38, batch_size=96, val="none", epochs=1)
-    with pytest.raises(TrilabelError, match="weights are not finite after epoch 1"):
-        train(small_scenes, wild, tmp_path / "run")
-    assert not list((tmp_path / "run").glob("*.safetensors"))
 
 
 def test_the_rest_of_an_accumulation_is_a_whole_mean(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
@@ -460,32 +452,6 @@ def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, q
     scored = load(run).evaluate(odd, "val")
     assert scored["images"] == run.metrics["images"] == 47
     assert scored["mAP"] == pytest.approx(run.metrics["mAP"], abs=1e-9)
-
-
-def test_two_processes_resume_after_the_last_step_of_an_epoch(
-    small_scenes: Dataset, quick: Config, tmp_path: Path
-) -> None:
-    """Where nothing is left of the epoch, the second process has counted no step since it was resumed."""
-    from PIL import Image
-
-    assert small_scenes.images is not None
-    rows = np.concatenate((small_scenes.rows_of("train")[:10], small_scenes.rows_of("val")[:4]))
-    paths = [str(tmp_path / f"{number}.png") for number in range(len(rows))]
-    for path, row in zip(paths, rows, strict=True):
-        Image.fromarray(small_scenes.images[row].permute(1, 2, 0).numpy()).save(path)
-    labels = small_scenes.labels[rows]
-    dataset = Dataset(labels.ids, paths, labels, {"train": np.arange(10), "val": np.arange(10, 14)})
-    config = replace(quick, devices=2, batch_size=2, device="cpu", cache="none", save_minutes=0.0)
-    whole = train(dataset, config, tmp_path / "whole")
-    last = Path(paths[-1])
-    content = last.read_bytes()
-    last.write_bytes(content[:60] + bytes(len(content) - 120) + content[-60:])  # seems whole until it is decoded
-    with pytest.raises(TrilabelError, match="broken image"):
-        train(dataset, config, tmp_path / "run")
-    last.write_bytes(content)
-    resumed = train(dataset, config, tmp_path / "run", resume=True)
-    assert same(tensors_of(resumed.folder), tensors_of(whole.folder))
-    assert without_times(resumed.history) == without_times(whole.history)
 
 
 def test_positives_alone_choose_an_epoch_and_the_record_says_how(

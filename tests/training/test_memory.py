@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 import trilabel as tl
+from tests.support import two_processes
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -21,7 +22,7 @@ from trilabel.methods import METHODS, Batch, create_method
 from trilabel.methods.selective import Selective
 from trilabel.models import create_model
 from trilabel.training.api import train
-from trilabel.training.batches import epoch_batches
+from trilabel.training.batches import epoch_order
 from trilabel.training.record import UnknownTargets
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.stage_setup import ModelAndMethod
@@ -337,13 +338,13 @@ def test_nothing_is_remembered_of_a_broken_image(
 
 @pytest.mark.parametrize(("name", "settings"), [("large-loss", FOR_GOOD), ("role", {"expected_positives": 2})])
 def test_what_is_saved_covers_the_images_of_both_processes(
-    name: str, settings: dict[str, Any], one_named: Dataset, quick: Config, tmp_path: Path
+    name: str, settings: dict[str, Any], one_named: Dataset, quick: Config, in_two: two_processes.Run, tmp_path: Path
 ) -> None:
     config = replace(quick, method=name, settings=settings, devices=2, batch_size=8, device="cpu")
-    run = train(one_named, config, tmp_path / "run")
+    run = two_processes.trained(in_two, one_named, config, tmp_path / "run")
     known, truth = training_labels(one_named)
     saved, count = tensors_of(run.folder), len(known)
-    shares = [np.concatenate(epoch_batches(count, 8, [config.seed, 0, 2], rank, 2)) for rank in (0, 1)]
+    shares = [np.concatenate(epoch_order(count, 8, [config.seed, 0, 2], rank, 2).batches) for rank in (0, 1)]
     assert sorted(np.concatenate(shares)) == list(range(count))
     for record in run.history:
         assert record.mean_loss.keys() == {"known_positives", "true_negatives", "hidden_positives"}
@@ -351,7 +352,7 @@ def test_what_is_saved_covers_the_images_of_both_processes(
     if name == "large-loss":
         weak = unpacked(saved["method.weak"], known.shape[1]).numpy()
         for rank in (0, 1):
-            for rows in epoch_batches(count, 8, [config.seed, 0, 2], rank, 2):
+            for rows in epoch_order(count, 8, [config.seed, 0, 2], rank, 2).batches:
                 assert weak[rows].sum() >= 3  # 2 % of 8 × 14 labels, rounded up
         counts = run.history[0].unknown
         assert counts.as_absent == (known == 0).sum()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import relabel as oracle
+from tests.support import two_processes
 from tests.support.runs import same, tensors_of, without_times
 from tests.support.threads import as_processes
 from trilabel.config import Config
@@ -263,11 +264,13 @@ def test_killed_while_relabelling_and_resumed_is_identical(
         assert (folder / "weak_labels.csv").read_text() == (whole.folder / "weak_labels.csv").read_text()
 
 
-def test_two_processes_relabel_as_one_does(holes: Dataset, quick: Config, tmp_path: Path) -> None:
+def test_two_processes_relabel_as_one_does(
+    holes: Dataset, quick: Config, in_two: two_processes.Run, tmp_path: Path
+) -> None:
     """Before the first epoch both have the same model; draws are by batch, whoever has it."""
     config = relabelled(replace(quick, epochs=2, device="cpu"), "uncertainty", threshold=0.05, epochs="1,2")
     one = train(holes, config, tmp_path / "one")
-    two = train(holes, replace(config, devices=2), tmp_path / "two")
+    two = two_processes.trained(in_two, holes, replace(config, devices=2), tmp_path / "two")
     assert one.history[0].relabelled == two.history[0].relabelled
     # The second time their models differ. A label is not both present and absent, and what is counted is what is kept.
     saved = tensors_of(two.folder)

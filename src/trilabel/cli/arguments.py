@@ -12,6 +12,13 @@ RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 DataPath = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 OptionalDataPath = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")]
 Broken = Literal["stop", "skip"]
+SafeCells = Annotated[
+    bool,
+    tyro.conf.arg(
+        help="Put an apostrophe before names that a spreadsheet would run as formulas (= + - @). For tables that "
+        "people open in a spreadsheet: trilabel would read the apostrophe as a part of the name."
+    ),
+]
 
 
 class UsageError(Exception):

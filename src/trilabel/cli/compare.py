@@ -10,9 +10,10 @@ import tyro
 
 from trilabel.cli.arguments import DataPath, UsageError, absolute_path, flag, require_positive, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_data, with_absolute_paths
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
+from trilabel.log import log
 
 if TYPE_CHECKING:
     from trilabel.compare import Comparison, Spec
@@ -89,14 +90,20 @@ class Compare:
             keep=self.keep,
             source=source,
         )
-        with watch(comparison) as finished_one:
-            run_and_report(comparison, finished_one)
+        try:
+            with watch(comparison) as finished_one:
+                run_and_report(comparison, finished_one)
+        except (KeyboardInterrupt, SystemExit):
+            done, planned = len(comparison.cells), len(comparison.spec.cell_keys())
+            log.info(f"stopped with {done} of {planned} cells finished; the same command resumes")
+            raise
         if not comparison.cells:
             raise TrilabelError("no run finished (see the errors above)")
         if self.json:
             return print_json([_without_nan(asdict(cell)) for cell in comparison.cells])
         _print_comparison(comparison)
-        return print(f"\ntables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
+        print_line()
+        return print_line(f"tables and plot: {self.out}/table.md, table.tex, table.csv, cells.csv, plot.png")
 
     def spec(self) -> "Spec":
         """What to compare: the contents of the --rows file, or the given recipes, label settings and seeds."""
@@ -146,4 +153,4 @@ def _print_comparison(comparison: "Comparison") -> None:
 
     Console().print(live_table(comparison.cells, [], None, comparison.metrics[0]))
     for row, labels, why in comparison.failures():
-        print(f"— {row}, {labels}: {why}")
+        print_line(f"— {row}, {labels}: {why}")

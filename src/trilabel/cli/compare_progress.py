@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from trilabel.log import log
+from trilabel.log import log, terminal
+from trilabel.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,7 +25,7 @@ def watch(comparison: "Comparison") -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     table = _LiveTable(comparison)
-    with Live(get_renderable=table.render, console=Console(stderr=True), refresh_per_second=2, transient=True):
+    with Live(get_renderable=table.render, console=Console(file=terminal()), refresh_per_second=2, transient=True):
         yield lambda: None
 
 
@@ -37,6 +38,7 @@ class _LiveTable:
 
     def render(self) -> "RenderableType":
         from rich.console import Group
+        from rich.text import Text
 
         from trilabel.report.comparison import live_table
         from trilabel.training.run_folder import RunFolder
@@ -46,7 +48,7 @@ class _LiveTable:
         words += f", {time.monotonic() - self.start:,.0f} s"
         if (folder := found.folder) is not None:  # read once: the other thread may set it to None at any time
             words += f"; {folder.name}: epoch {len(RunFolder(folder).read_history()) + 1}"
-        return Group(live_table(found.cells, self.planned, found.running, found.metrics[0]), words)
+        return Group(live_table(found.cells, self.planned, found.running, found.metrics[0]), Text(printable(words)))
 
 
 class _Lines:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trilabel.cli.render import percent, print_json, print_table
+from trilabel.cli.render import percent, print_json, print_line, print_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,8 @@ class Demo:
         print_table(["labels", "known", "method", "test mAP %", "test CF1 %", "hidden found %", "run folder"], rows)
         for result in results:
             if result.reason:
-                print(f"— {result.labels}: {result.reason}")
-        print("hidden found: of H hidden positives, the share among the H hidden training labels scored highest")
-        print(f"\nplot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
-        return print(f"try next: trilabel evaluate {results[0].run} scenes")
+                print_line(f"— {result.labels}: {result.reason}")
+        print_line("hidden found: of H hidden positives, the share among the H hidden training labels scored highest")
+        print_line()
+        print_line(f"plot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
+        return print_line(f"try next: trilabel evaluate {results[0].run} scenes")

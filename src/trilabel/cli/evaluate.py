@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import trilabel as tl
 from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, require_probability
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
-from trilabel.cli.render import percent, print_json, print_metrics, print_table
+from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log, truncate_list
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Evaluate:
         print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
         if self.pointing:
             pairs = f"{result['pointing_game_pairs']:,} present classes of images"
-            print(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
+            print_line(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
         if self.per_class:
             self._print_classes(result, dataset.classes)
         return None

@@ -4,8 +4,10 @@ Results go to standard output, progress and log to standard error. Exit codes: 0
 usage, 130 stopped by Ctrl-C.
 """
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from trilabel.cli.arguments import UsageError
@@ -24,8 +26,9 @@ from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, system_error
 from trilabel.log import shown
+from trilabel.printable import message as one_message
 from trilabel.training.signals import graceful_termination
 
 COMMANDS: dict[str, type[Any]] = {
@@ -67,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with graceful_termination(), shown():
             parse(*find_command(arguments))()
+            sys.stdout.flush()  # a full disk is found out here, not after the end
     except UsageError as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -76,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        _discard_output_that_cannot_be_written()
         return _fail(_one_line(error), 1)
     return 0
 
@@ -122,14 +127,23 @@ def _commands_in(group: str) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"trilabel: {message}", file=sys.stderr)
+    print(f"trilabel: {one_message(message)}", file=sys.stderr)
     return code
+
+
+def _discard_output_that_cannot_be_written() -> None:
+    """Otherwise Python tries again when it ends, and complains in its own words."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, TrilabelError):
         return str(error)
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror.lower()}"
+    if isinstance(error, OSError) and error.errno is not None:
+        return str(system_error(error))
     first = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first} (run again with --debug for the traceback)"

@@ -9,7 +9,7 @@ import tyro
 import trilabel as tl
 from trilabel.cli.arguments import Broken, RunPath, UsageError, check_output_folder, require_positive
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log, track
 
@@ -76,7 +76,7 @@ class Maps:
             raise TrilabelError("there are no images to show")
         if self.json:
             return print_json({"images": count, "overview": str(self.out / "overview.png"), "pictures": records})
-        return print(f"{self.out}: pictures of {len(records):,} images; overview.png shows the first")
+        return print_line(f"{self.out}: pictures of {len(records):,} images; overview.png shows the first")
 
     def _check(self) -> None:
         if bool(self.files) == bool(self.data):

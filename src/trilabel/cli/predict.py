@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, UsageError, require_probability
-from trilabel.cli.render import print_json
+from trilabel.cli.arguments import Broken, RunPath, SafeCells, UsageError, require_probability
+from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+
+if TYPE_CHECKING:
+    from trilabel.inference.predictions import Predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,7 @@ class Predict:
     """Number of processes that decode images; none: one per core, at most 16."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace the file if it exists."""
     json: bool = False
@@ -51,14 +55,24 @@ class Predict:
         if found.left_out:
             log.warning(f"{len(found.left_out)} images left out; the first: {found.left_out[0]}")
         if self.out is not None:
-            found.to_csv(self.out) if self.out.suffix == ".csv" else found.to_json(self.out, self.threshold)
+            self._write(found, self.out)
         if self.json:
             return print_json(found.to_records(self.threshold))
         if self.out is not None:
-            return print(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
+            return print_line(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
         for record in found.to_records(self.threshold):
             classes = "  ".join(f"{name} {record['scores'][name]:.2f}" for name in record["present"])
-            print(f"{record['image']}\t{classes or '(none)'}")
+            print_line(record["image"], classes or "(none)", between="\t")
+        return None
+
+    def _write(self, found: "Predictions", out: Path) -> None:
+        from trilabel.data.spreadsheet_cells import count_formulas, formula_note
+
+        if out.suffix == ".json":
+            return found.to_json(out, self.threshold)
+        found.to_csv(out, self.safe_cells)
+        if not self.safe_cells and (count := count_formulas(found.ids, found.classes)):
+            log.warning(f"{out}: {formula_note(count)}")
         return None
 
     def _check(self) -> None:
@@ -67,5 +81,7 @@ class Predict:
             raise UsageError("give a folder of images, or image files")
         if self.out is not None and self.out.suffix not in (".csv", ".json"):
             raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
+        if self.safe_cells and (self.out is None or self.out.suffix != ".csv"):
+            raise UsageError("--safe-cells: this is for tables; give --out FILE.csv")
         if self.out is not None and self.out.exists() and not self.overwrite:
             raise TrilabelError(f"{self.out}: this file exists; choose another name, or pass --overwrite")

@@ -7,13 +7,21 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trilabel.printable import json_escaped, printable, shorten
+
+_LONGEST_CELL = 160  # letters; --json prints whole names
 MOST_SHOWN = 10  # entries of a list; --json prints all
 _CLASSES_WORTH_GROUPS = 50  # with fewer, --per-class says more than mAP by groups of classes
 
 
 def print_json(value: Any) -> None:
-    """Prints JSON."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    """Prints JSON; characters that a terminal would obey are escaped, so the value is exact."""
+    print(json_escaped(json.dumps(value, indent=1, ensure_ascii=False)))
+
+
+def print_line(*texts: str, between: str = " ") -> None:
+    """Prints a line of these texts. What others wrote may stand in them: control characters are made visible."""
+    print(between.join(map(printable, texts)))
 
 
 def percent(value: float | None) -> str:
@@ -29,10 +37,14 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints a table; at its full width if standard output is not a terminal."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*heads, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*(str(cell).replace("[", "\\[") for cell in row))
+    texts = [[Text(shorten(printable(str(cell)), _LONGEST_CELL)) for cell in row] for row in (heads, *rows)]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for head in texts[0]:
+        table.add_column(head)
+    for row in texts[1:]:
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
 
 
@@ -40,14 +52,18 @@ def print_entries(entries: Mapping[str, Sequence[str]]) -> None:
     """Prints names, each with a few lines under it, within the width of the terminal."""
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name, lines in entries.items():
-        print(name)
+        print_line(name)
         for line in lines:
-            print(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="      ", break_long_words=False))
+            print(
+                textwrap.fill(
+                    printable(line), width, initial_indent="    ", subsequent_indent="      ", break_long_words=False
+                )
+            )
 
 
 def print_metrics(result: Mapping[str, Any], title: str) -> None:
     """Prints the metrics that people want to see first."""
-    print(title)
+    print_line(title)
     names = ("mAP", "CP", "CR", "CF1", "OP", "OR", "OF1", "exact_match")
     shown = [name for name in names if name in result]
     if shown:
@@ -57,7 +73,9 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
         print("mAP by five groups of classes, from those with fewest known training labels (G1) to most (G5)")
         print_table([f"{name[4:]} %" for name in groups], [[percent(result[name]) for name in groups]])
     if result.get("classes_without_ap"):
-        print(f"{result['classes_without_ap']} classes have no known positive in this split and are left out of mAP")
+        print_line(
+            f"{result['classes_without_ap']} classes have no known positive in this split and are left out of mAP"
+        )
 
 
 def settings_lines(choices: Mapping[str, str], prefix: str = "", option: str = "--set") -> list[str]:

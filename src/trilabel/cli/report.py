@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trilabel.cli.arguments import RunPath, UsageError
-from trilabel.cli.render import percent, print_json, print_table
+from trilabel.cli.render import percent, print_json, print_line, print_table
 from trilabel.errors import TrilabelError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Report:
             return print_json({**pictures, "epochs": [record.to_json() for record in history]})
         _print_history(history)
         for name, path in pictures.items():
-            print(f"{name}: {path}")
+            print_line(f"{name}: {path}")
         return None
 
 
@@ -60,14 +60,14 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
     print_table(*training.table(history))
     header, rows = training.relabellings(history)
     if rows:
-        print()
+        print_line()
         print_table(header, rows)
         if any(name.endswith(("right %", "TP %", "TN %")) for name in header):
-            print(
+            print_line(
                 "right: share of added labels that are right; TP, TN: the same among truly present, truly absent ones"
             )
     if any(record.val_unknown_as_absent for record in history):
-        print("validation has no known negatives: its scores count unknown as absent")
+        print_line("validation has no known negatives: its scores count unknown as absent")
     if kinds := history[-1].highest_loss_in_first_epoch:
         words = ", ".join(f"{name.replace('_', ' ')} {percent(value)} %" for name, value in kinds.items())
-        print(f"highest loss in the first epoch: {words}")
+        print_line(f"highest loss in the first epoch: {words}")

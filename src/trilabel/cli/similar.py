@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, check_output_folder, require_positive
+from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, SafeCells, check_output_folder, require_positive
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
 
@@ -40,6 +40,7 @@ class Similar:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
     json: bool = False
@@ -48,6 +49,7 @@ class Similar:
 
     def __call__(self) -> None:
         from trilabel.data.side_tables import label_graph
+        from trilabel.data.spreadsheet_cells import count_formulas, formula_note
         from trilabel.methods.imcl import similar_images
         from trilabel.report import plots, similarity
         from trilabel.training.run_folder import RunFolder
@@ -63,17 +65,21 @@ class Similar:
         ids = [dataset.ids[row] for row in rows]
         named = [(ids[image], ids[other], by_labels, by_features) for image, other, by_labels, by_features in found]
         files = [self.out / "images.csv", self.out / "images.png"]
-        similarity.write_pairs(named, files[0])
+        similarity.write_pairs(named, files[0], self.safe_cells)
         plots.save(similarity.image_neighbors(similarity.first_rows(found, dataset, rows, self.limit)), files[1])
         if learned.is_file():
             files += [self.out / "labels.csv", self.out / "labels.png"]
-            label_graph.write(graph, classes, files[2])
+            label_graph.write(graph, classes, files[2], self.safe_cells)
             plots.save(similarity.label_matrix(label_graph.edges(graph, classes), classes), files[3])
+        if not self.safe_cells and (count := count_formulas(ids, classes)):
+            log.warning(f"{self.out}: {formula_note(count)}")
         if self.json:
             pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
             return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
-        print(f"{len(ids):,} images, {len(found):,} pairs of similar images")
-        return print("\n".join(map(str, files)))
+        print_line(f"{len(ids):,} images, {len(found):,} pairs of similar images")
+        for file in files:
+            print_line(str(file))
+        return None
 
     def _score(self, model: "tl.Model", dataset: "Dataset") -> "tuple[Tensor, Tensor, list[int]]":
         """(features, logits, rows) of the images to compare."""

@@ -10,9 +10,10 @@ import tyro
 import trilabel as tl
 from trilabel.cli.arguments import OptionalDataPath, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_training_data, with_absolute_paths
-from trilabel.cli.render import print_json, print_metrics
+from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
+from trilabel.log import quiet
 from trilabel.recipes import resolve
 
 if TYPE_CHECKING:
@@ -58,7 +59,18 @@ class Train:
     """How to train. The defaults come from the recipe, or from the resumed run."""
 
     def __call__(self) -> None:
+        from trilabel.training.launch import is_first_process
+
+        if is_first_process():
+            _print_result(self._train(), self.json)
+        else:  # of those that torchrun started, one reports
+            with quiet(bars=True):
+                self._train()
+
+    def _train(self) -> "Run":
+        from trilabel.training.launch import is_first_process
         from trilabel.training.run_folder import RunFolder
+        from trilabel.training.run_lock import lock_run
 
         if bool(self.data) == (self.resume is not None):
             raise UsageError("give either data to train on, or --resume and a run folder")
@@ -68,10 +80,12 @@ class Train:
             config, out = self.chosen_config(), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
             source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
-            RunFolder(out).check(resume=False, overwrite=self.overwrite)  # before data is read, which may take long
-        split, resume = read_training_data(source, config), self.resume is not None
-        run = tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
-        _print_result(run, self.json)
+        resume = self.resume is not None
+        if is_first_process():
+            with lock_run(out):  # before data is read, which may take long
+                RunFolder(out).check(resume, self.overwrite)
+        split = read_training_data(source, config)
+        return tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
 
     def chosen_config(self) -> Config:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""
@@ -124,5 +138,6 @@ def _print_result(run: "Run", as_json: bool) -> None:
         epochs = sum(record.stage == run.best.stage for record in run.history)
         print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
     else:
-        print(f"{len(run.history)} epochs done; no validation, so the last one is kept")
-    return print(f"run folder: {run.folder}\ntry next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+        print_line(f"{len(run.history)} epochs done; no validation, so the last one is kept")
+    print_line(f"run folder: {run.folder}")
+    return print_line(f"try next: trilabel predict {run.folder} IMAGES --out predictions.csv")

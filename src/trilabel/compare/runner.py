@@ -17,7 +17,7 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.checks import check
 from trilabel.compare.references import references
 from trilabel.compare.results import CellKey, CellResult, ComparisonResults, Trial
-from trilabel.compare.runs import RUN_ERRORS, RunExecutor, Scoring, seconds_of
+from trilabel.compare.runs import RunExecutor, Scoring, explain, seconds_of
 from trilabel.compare.search import Search
 from trilabel.compare.spec import MethodRow, Spec
 from trilabel.compare.store import finish, open_comparison, read_result
@@ -57,7 +57,7 @@ class Comparison:
         """
         self.dataset, self.spec, self.out, self.keep = dataset, spec, Path(out), keep
         self.scoring, self.source = Scoring(test, pointing), dict(source or {"data": "DATA"})
-        self.executor = self.executor_class(dataset, self.out, spec.hide_seed, self.scoring, self.source)
+        self.executor = self.executor_class(dataset, spec, self.out, self.scoring, self.source)
         self.search = Search(spec, self.executor, keep)
         self.references = references(spec, published, self.metrics)
         self.failed: dict[CellKey, str] = {}
@@ -128,9 +128,9 @@ class Comparison:
             with try_lock(folder) as done:
                 if done:
                     self._finished[key] = self._cell(folder, row, labels, config, chosen)
-        except RUN_ERRORS as error:  # the other methods may work with these labels
-            self.failed[key] = str(error)
-            log.warning(f"{row.name}, {labels}, seed {seed}: {error}")
+        except Exception as error:  # the other methods may work with these labels
+            self.failed[key] = explain(error)
+            log.warning(f"{row.name}, {labels}, seed {seed}: {self.failed[key]}")
         self.running = None
         if done:
             on_progress()

@@ -1,27 +1,24 @@
 """The single runs of a comparison: where they are, how they are trained and scored, and the commands for them."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
+from trilabel.compare.folders import run_folder
 from trilabel.compare.image_cache import DecodedImageCache
 from trilabel.compare.reproduce import evaluate_command, train_command
-from trilabel.compare.spec import ALL, MethodRow
+from trilabel.compare.spec import ALL, MethodRow, Spec
 from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.inference.predictor import load
-from trilabel.log import quiet
+from trilabel.log import log, quiet
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
 
-RUN_ERRORS = (TrilabelError, torch.OutOfMemoryError)  # they end one run, not the comparison
 _METRICS = ("mAP", "CF1", "OF1")
 _POINTING_METRICS = ("pointing_game", "pointing_game_by_class")
 
@@ -42,31 +39,31 @@ class Scoring:
 class RunExecutor:
     """Trains and scores the runs of a comparison, one at a time."""
 
-    def __init__(
-        self, dataset: Dataset, out: Path, hide_seed: int | None, scoring: Scoring, source: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, dataset: Dataset, spec: Spec, out: Path, scoring: Scoring, source: Mapping[str, Any]) -> None:
         """source: how the command line reads the data, for run folders and commands."""
-        self.out, self.hide_seed, self.scoring, self.source = out, hide_seed, scoring, source
+        self.out, self.spec, self.scoring, self.source = out, spec, scoring, source
         self.dataset, self.splits = dataset, TrainingSplits(dataset)
         self.current: Path | None = None  # the folder of the run that is being trained
-        self._images = DecodedImageCache(dataset)
+
+    @cached_property
+    def images(self) -> DecodedImageCache:
+        """The images of the splits that the comparison uses."""
+        splits = [self.splits.of(row.config) for row in self.spec.rows]
+        used = [self.dataset.rows_of(self.scoring.split), *(rows for split in splits for rows in split[1:])]
+        return DecodedImageCache(self.dataset, used)
 
     def folder(self, kind: Literal["search", "cells"], row: MethodRow, labels: str, config: Config) -> Path:
-        """A folder for each configuration, so that results cannot be confused."""
-        about = [config.to_json(), labels, self.hide_seed, self.scoring.split, self.scoring.metrics]
-        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
+        """The folder of a run."""
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
-        return self.out / kind / f"{name[:80]}-{config.seed}-{digest}"
-
-    def data_for(self, config: Config) -> Dataset:
-        """The data set, with decoded images if that saves time."""
-        return self._images.for_run(config)
+        scored = [labels, self.spec.hide_seed, self.scoring.split, self.scoring.metrics]
+        return run_folder(self.out / kind, f"{name[:80]}-{config.seed}", config, scored)
 
     def train(self, folder: Path, labels: str, config: Config) -> Run:
         """Trains a run in a label setting, or resumes it."""
         started = (folder / "config.json").is_file()
-        split = self.splits.of(config)._replace(dataset=self.data_for(config))
-        split = split if labels == ALL else split.hide(labels, self.hide_seed)
+        split = self.splits.of(config)
+        split = split if labels == ALL else split.hide(labels, self.spec.hide_seed)
+        split = self.images.for_training(split, config)
         source = self._source(labels)
         self.current = folder
         try:
@@ -79,7 +76,7 @@ class RunExecutor:
         """The test metrics of a run."""
         with quiet(bars=True):
             scores = load(run, config.device).evaluate(
-                self.data_for(config),
+                self.images.for_scoring(config),
                 self.scoring.split,
                 workers=config.workers,
                 broken=config.broken,
@@ -94,8 +91,17 @@ class RunExecutor:
         return f"{training}\n{evaluate_command(again, self.scoring.split, self.scoring.pointing, config.broken)}"
 
     def _source(self, labels: str) -> dict[str, Any]:
-        hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.hide_seed}
+        hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.spec.hide_seed}
         return {**self.source, **hidden}
+
+
+def explain(error: Exception) -> str:
+    """What ended a run, in one line; whatever it is, it does not end the comparison."""
+    if isinstance(error, TrilabelError):
+        return str(error)
+    log.debug("", exc_info=error)
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"
 
 
 def seconds_of(folder: Path) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.compare.results import Trial
-from trilabel.compare.runs import RUN_ERRORS, RunExecutor, seconds_of
+from trilabel.compare.runs import RunExecutor, explain, seconds_of
 from trilabel.compare.spec import MethodRow, Spec
 from trilabel.compare.store import finish, read_result
 from trilabel.config import Config
@@ -62,10 +62,10 @@ class Search:
             start = time.monotonic()
             try:
                 validation = self.executor.train(folder, labels, config).metrics.get(config.select)
-            except RUN_ERRORS as error:  # a learning rate may be too high for the method
-                log.warning(f"{row.name}, {labels}, {dict(tried)}: {error}")
+            except Exception as error:  # a learning rate may be too high for the method
+                log.warning(f"{row.name}, {labels}, {dict(tried)}: {explain(error)}")
                 # No result is written: the cause may be gone at the next start.
-                return Trial(row.name, labels, tried, None, time.monotonic() - start, str(error))
+                return Trial(row.name, labels, tried, None, time.monotonic() - start, explain(error))
             result = {"validation": validation, "seconds": seconds_of(folder)}
             finish(folder, result, self.keep)
         return Trial(row.name, labels, tried, result["validation"], result["seconds"])

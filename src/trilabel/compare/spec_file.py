@@ -10,7 +10,9 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.spec import ALL, MethodRow, Spec, recipe_row, search_grid, with_grids
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.input_files import read_input
 
+_LONGEST, _LONGEST_LINE = 1 << 20, 10_000  # letters; a key of 100,000 parts would take tomllib gigabytes
 _ENTRIES = ("labels", "seeds", "hide_seed", "train", "rows", "search")
 _ROW_ENTRIES = ("recipe", "as_published", "labels", "seeds", "search")  # the rest are settings of its runs
 _SEARCH_ENTRIES = ("grid", "budget", "labels")  # the rest are settings of search runs
@@ -54,12 +56,15 @@ def read_spec(file: str | Path, base: Config) -> Spec:
 
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = read_input(file).decode()
+        if len(text) > _LONGEST or any(len(line) > _LONGEST_LINE for line in text.splitlines()):
+            raise TrilabelError(f"{file}: too long for a comparison; keep it to {_LONGEST:,} letters in short lines")
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise TrilabelError(f"{file}: no such file") from None
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TrilabelError(f"{file}: not TOML ({error})") from None
 
 

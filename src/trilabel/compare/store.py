@@ -17,14 +17,19 @@ _RESULT = "result.json"
 _DATA = "data.json"
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether a run has a result."""
+    return (folder / _RESULT).is_file()
+
+
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result that `finish` wrote; None if the run is not finished."""
     file = folder / _RESULT
-    if not file.is_file():
+    if not is_finished(folder):
         return None
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise TrilabelError(f"{file}: damaged; delete it to repeat the run") from None
 
 

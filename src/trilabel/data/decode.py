@@ -4,18 +4,24 @@ Resizing squashes to a square, as the papers do.
 """
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, UnidentifiedImageError
 from torch import Tensor
 from torch.nn import functional as F
 
+from trilabel.data.gray_levels import has_more_than_8_bits, to_8_bit
 from trilabel.errors import TrilabelError
+from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input, too_much
 from trilabel.log import track
+
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # half of what is refused, see open_image
 
 ImageError = tuple[int, str]  # position of the image, and what is wrong with it
 MISSING = "no such image"
@@ -30,38 +36,53 @@ _TURNS = {  # the operation that makes an image upright, by the orientation that
 }
 
 
+@contextmanager
+def open_image(path: str | Path) -> Iterator[Image.Image]:
+    """Opens an image file to see its size or to decode it; refuses what is no regular file, or too large."""
+    most = limit(IMAGE_PIXELS)
+    if Image.MAX_IMAGE_PIXELS is not None and most > 2 * Image.MAX_IMAGE_PIXELS:
+        Image.MAX_IMAGE_PIXELS = most  # Pillow refuses twice as many on its own
+    with open_input(path, IMAGE_BYTES) as opened:
+        try:
+            file = Image.open(opened)
+        except Image.DecompressionBombError:
+            raise TrilabelError(f"{path}: {too_much('too many pixels', most, IMAGE_PIXELS)}") from None
+        with file:
+            if file.width * file.height > most:
+                what = f"{file.width:,} × {file.height:,} pixels"
+                raise TrilabelError(f"{path}: {too_much(what, most, IMAGE_PIXELS)}")
+            yield file
+
+
 def decode(path: str | Path, size: int) -> Tensor:
     """The image file as a 3×size×size uint8 tensor, upright and RGB; raises a TrilabelError if it is not an image."""
     try:
-        with Image.open(path) as file:
+        with open_image(path) as file:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
             file.load()
-            image = _upright(file)
-            if image.mode.startswith(("I", "F")):  # 16-bit and float grays: PIL would clip them to white
-                image = _to_8_bit(image)
+            image = _upright(file, to_8_bit(file) if has_more_than_8_bits(file) else file)
             if image.mode == "P" and "transparency" in image.info:
                 image = image.convert("RGBA")  # same colors in the end, but PIL warns about a direct conversion
             small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    except TrilabelError:
+        raise
     except FileNotFoundError:
         raise TrilabelError(f"{path}: {MISSING}") from None
+    except UnidentifiedImageError:
+        raise TrilabelError(f"{path}: broken image (no kind of image that can be read)") from None
     except Exception as error:  # PIL raises a dozen kinds of errors for damaged bytes
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrilabelError(f"{path}: broken image ({reason})") from None
     return torch.from_numpy(np.array(small)).permute(2, 0, 1)
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _upright(file: Image.Image, image: Image.Image) -> Image.Image:
+    """The image, turned as the camera that wrote the file recorded."""
     try:
-        turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation) or 1)
+        turn = _TURNS.get(file.getexif().get(ExifTags.Base.Orientation) or 1)
     except Exception:  # a damaged orientation is no reason to lose the image
         return image
     return image if turn is None else image.transpose(turn)
-
-
-def _to_8_bit(image: Image.Image) -> Image.Image:
-    values = np.asarray(image, np.float32)
-    top = 65535.0 if values.max(initial=0) > 255 else 255.0
-    return Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
 
 
 def check_image(path: str) -> str | None:
@@ -70,15 +91,17 @@ def check_image(path: str) -> str | None:
     Only a file without a proper end is decoded: cameras append all sorts of data to an image.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path, IMAGE_BYTES) as file:
             head = file.read(16)
             size = file.seek(0, os.SEEK_END)
             file.seek(-min(64, size), os.SEEK_END)
             tail = file.read()
     except FileNotFoundError:
         return f"{path}: {MISSING}"
-    except (OSError, ValueError) as error:
-        return f"{path}: cannot be read ({getattr(error, 'strerror', error)})"
+    except TrilabelError as error:
+        return str(error)
+    except OSError as error:
+        return f"{path}: cannot be read ({error.strerror})"
     if size == 0:
         return f"{path}: broken image (empty file)"
     doubtful = (

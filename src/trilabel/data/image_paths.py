@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import overload
@@ -16,6 +17,8 @@ from trilabel.labels.names import Names
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # the prefix that Label Studio adds to the name of an uploaded file
 _SAMPLE = 50
+_MOST_OTHERS = 200_000  # files and folders of other kinds, among which images are looked for
+_SYSTEM = ("/proc", "/sys", "/dev")
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 SPLIT_NAMES |= {name: name for name in ("train", "val", "test")}
 
@@ -126,13 +129,53 @@ def walk(root: str | Path) -> Iterator[str]:
     return filter(is_image, files_below(root))
 
 
-def files_below(root: str | Path) -> Iterator[str]:
-    """The same for all files that are not hidden; none if there is no such folder."""
-    for folder, folders, files in os.walk(root, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        inside = os.path.relpath(folder, root).replace(os.sep, "/")
-        prefix = "" if inside == "." else inside + "/"
-        yield from (prefix + name for name in files if not name.startswith("."))
+def files_below(root: str | Path, wanted: Callable[[str], bool] | None = None) -> Iterator[str]:
+    """The same for all files that are not hidden; none if there is no such folder.
+
+    With `wanted`, a folder of many other files raises a TrilabelError instead of being searched to its end.
+    """
+    seen = useful = 0
+    # A folder, its path below the root, and where the links on the way led.
+    pending: list[tuple[str, str, tuple[str, ...]]] = [(str(root), "", (os.path.realpath(root),))]
+    while pending:
+        folder, prefix, links = pending.pop()
+        for entry in _entries(folder):
+            seen += 1
+            if not entry.is_dir():
+                useful += wanted is not None and wanted(entry.name)
+                yield prefix + entry.name
+            elif not entry.is_symlink():
+                pending.append((entry.path, f"{prefix}{entry.name}/", links))
+            elif not _leads_back(target := os.path.realpath(entry.path), folder, links):
+                pending.append((entry.path, f"{prefix}{entry.name}/", (*links, target)))
+        if wanted is not None and seen - useful > _MOST_OTHERS and useful * 100 < seen:
+            raise TrilabelError(f"{root}: {seen:,} files and folders, but only {useful:,} that belong to images")
+
+
+def _entries(folder: str) -> list["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if not entry.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _leads_back(target: str, folder: str, links: Sequence[str]) -> bool:
+    """Whether a link leads to a folder that is being searched already: it would be searched for ever."""
+    around = os.path.join(os.path.realpath(folder), "")  # noqa: PTH118
+    return target in links or around.startswith(os.path.join(target, ""))  # noqa: PTH118
+
+
+def too_wide(folder: str | Path) -> str | None:
+    """Why no data set would name this folder as that of its images; None if one might."""
+    real = Path(os.path.realpath(folder))
+    if real == real.parent:
+        return "the whole disk"
+    with suppress(RuntimeError):  # no home folder
+        if Path.home().resolve().is_relative_to(real):
+            return "your home folder, or around it"
+    system = any(real.is_relative_to(each) for each in _SYSTEM)
+    return "a folder of the system" if system else None
 
 
 def locate(root: str | Path, names: Names) -> tuple[RootedPaths, int]:

@@ -5,6 +5,7 @@ Augmentation is not done here but on the batch, on its device (`augment.py`), so
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from trilabel.data.cache import Cache, choose_cache, free_memory
+from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
+from trilabel.data.workers import ignore_signals, signals_held
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
 
@@ -24,7 +26,6 @@ __all__ = [
     "ImageError",
     "ImageSource",
     "decode",
-    "free_memory",
     "in_order",
     "open_images",
     "resized",
@@ -67,11 +68,29 @@ class ImageSource:
             num_workers=min(self.workers, len(positions)),
             collate_fn=_collate,
             pin_memory=self.device.type == "cuda",
+            worker_init_fn=ignore_signals,
         )
-        for images, good, failed in loader:
-            if not skip_broken:
-                _raise_first(failed)
-            yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+        with lost_worker_explained():
+            with signals_held():  # until the workers ignore them
+                batches = iter(loader)
+            for images, good, failed in batches:
+                if not skip_broken:
+                    _raise_first(failed)
+                yield ImageBatch(images.to(self.device, non_blocking=True), good.numpy(), failed)
+
+
+@contextmanager
+def lost_worker_explained() -> Iterator[None]:
+    """Says in one line that a process that decodes images was lost; torch raises that anywhere in the main thread."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        raise TrilabelError(
+            "a process that decodes images was killed, perhaps for lack of memory; lower --workers or --batch-size and "
+            "run again (--resume continues a training run)"
+        ) from error
 
 
 def open_images(
@@ -83,11 +102,13 @@ def open_images(
     workers: int | None = None,
     broken: Literal["stop", "skip"] = "stop",
     shown: bool = True,
+    processes: int = 1,
 ) -> tuple[ImageSource, list[ImageError]]:
     """A source over images in memory (N×3×H×W uint8) or in files, and the images that were left out.
 
     Files are checked before anything starts; with a cache they are also decoded. A missing or broken one raises
     (`broken` = "stop") or is left out of the source and listed with its position ("skip").
+    processes: how many on this machine open the same images, each for itself.
     """
     if images is not None:
         return _in_memory(images, size, device, cache), []
@@ -104,7 +125,7 @@ def open_images(
     bad = {position for position, _ in errors}
     good = [position for position in range(len(paths)) if position not in bad]
     source = ImageSource([paths[position] for position in good] if bad else paths, size, device, workers)
-    kind = choose_cache(cache, len(good), size, device)
+    kind = choose_cache(cache, len(good), size, device, processes)
     if kind == "none":
         return source, errors
     store, failed = _decode_all(source, device if kind == "device" else torch.device("cpu"), broken, shown)

@@ -7,13 +7,17 @@ import re
 import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, Literal, cast
 
 from trilabel.errors import TrilabelError
+from trilabel.input_files import GZIP_RATIO, limit, open_input
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _START = 1 << 16
 UNREADABLE = (csv.Error, EOFError, OSError, zlib.error)  # the errors of a damaged table
+LONGEST_CELL, LONGEST_ROW = 1 << 20, 1 << 24  # letters; a row has a cell for each of perhaps 100,000 classes
+_UNPACKED_IN_ANY_CASE = 64 << 20  # bytes; below, the ratio of a compressed table does not matter
+csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
 
 
 def table_suffix(path: Path) -> str:
@@ -21,12 +25,53 @@ def table_suffix(path: Path) -> str:
     return Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def open_table(path: Path, mode: str = "rb") -> IO[Any]:
-    """Opens a table, compressed or not, to read bytes ("rb") or to write text ("wt")."""
-    text: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if mode == "wt" else {}
+def open_table(path: Path) -> BinaryIO:
+    """Opens a table, compressed or not, to read bytes."""
+    file = open_input(path)
+    return cast(BinaryIO, _Unpacking(path, file)) if path.suffix.lower() == ".gz" else file
+
+
+def create_table(path: Path) -> IO[str]:
+    """Opens a table, compressed or not, to write text."""
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    file: IO[Any] = opener(path, mode, **text)
+    file: IO[str] = opener(path, "wt", encoding="utf-8", newline="")
     return file
+
+
+class _Unpacking(gzip.GzipFile):
+    """A compressed file that is refused once it unpacks to far more than a table does."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        super().__init__(fileobj=file)
+        self._path, self._packed, self._ratio = path, file, limit(GZIP_RATIO)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes."""
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """The next bytes, as many as are unpacked already."""
+        return self._checked(super().read1(size))
+
+    def close(self) -> None:
+        """Closes this file and the compressed one."""
+        super().close()
+        self._packed.close()
+
+    def _checked(self, block: bytes) -> bytes:
+        if self.tell() > _UNPACKED_IN_ANY_CASE and self.tell() > self._ratio * self._packed.tell():
+            raise TrilabelError(
+                f"{self._path}: unpacks to more than {self._ratio:,} times its size, as no table does; if you trust "
+                f"it, set the environment variable {GZIP_RATIO} to more"
+            )
+        return block
+
+
+def too_long(path: Path, row: int, what: Literal["cell", "row"]) -> TrilabelError:
+    """The error about a cell or a row that no table of labels has."""
+    if what == "cell":
+        return TrilabelError(f"{path}, row {row}: a cell of more than {LONGEST_CELL:,} letters; correct or split it")
+    return TrilabelError(f"{path}, row {row}: longer than {LONGEST_ROW:,} letters; is this a table?")
 
 
 def read_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -46,7 +91,7 @@ def rows_of(file: IO[bytes], path: Path, delimiter: str) -> Generator[tuple[int,
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "")
     line = 1
     try:
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        reader = csv.reader(_bounded_lines(text, path), delimiter=delimiter, strict=True)
         for cells in reader:
             joined = "".join(cells)
             if "\0" in joined or any("\udc80" <= letter <= "\udcff" for letter in joined):
@@ -55,10 +100,22 @@ def rows_of(file: IO[bytes], path: Path, delimiter: str) -> Generator[tuple[int,
                 yield line, cells
             line = reader.line_num + 1
     except UNREADABLE as error:
+        if str(error).startswith("field larger"):
+            raise too_long(path, line, "cell") from None
         raise TrilabelError(f"{path}, row {line}: cannot be read as a table ({error})") from None
     finally:
         if not file.closed:
             text.detach()  # else it would close the file
+
+
+def _bounded_lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
+    """The lines of a table. A row may have several, in quotes; a line has no more letters than a row may have."""
+    number = 1
+    while line := text.readline(LONGEST_ROW):
+        if len(line) == LONGEST_ROW:
+            raise too_long(path, number, "row")
+        yield line
+        number += 1
 
 
 def first_bytes(file: IO[bytes]) -> bytes:

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from trilabel.errors import TrilabelError
+from trilabel.input_files import open_input, read_input
 
 _PEEK = 1 << 18
 _last_peek: ContextVar[dict[Path, bytes] | None] = ContextVar("last_peek", default=None)
@@ -14,7 +15,7 @@ _last_peek: ContextVar[dict[Path, bytes] | None] = ContextVar("last_peek", defau
 def read_text(file: Path) -> str:
     """A UTF-8 file, without its byte-order mark."""
     try:
-        content = file.read_bytes()
+        content = read_input(file)
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:
@@ -49,9 +50,9 @@ def peek(file: Path) -> bytes:
     if last is not None and file in last:
         return last[file]
     try:
-        with file.open("rb") as opened:
+        with open_input(file) as opened:
             start = opened.read(_PEEK)
-    except (OSError, ValueError):  # ValueError: a name with a zero byte
+    except (OSError, TrilabelError):
         start = b""
     if last is not None:
         last.clear()  # a folder may contain thousands of files: keep only one start

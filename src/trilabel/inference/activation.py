@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import ExifTags, Image
+from PIL import ExifTags
 from torch import Tensor
 from torch.nn import functional as F
 
-from trilabel.data.images import decode
+from trilabel.data.decode import decode, open_image
 
 _LONGEST = 512  # pixels of the longer side of a displayed image
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
@@ -45,7 +45,7 @@ def display_image(image: Tensor | str) -> NDArray[np.uint8]:
 
 def _upright_size(path: str) -> tuple[int, int]:
     """(height, width) of an image file after it is turned upright, as `decode` does."""
-    with Image.open(path) as file:
+    with open_image(path) as file:
         width, height = file.size
         try:
             sideways = file.getexif().get(ExifTags.Base.Orientation) in _SIDEWAYS

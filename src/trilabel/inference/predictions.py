@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import replacing, write_text
+from trilabel.printable import json_escaped
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,19 @@ class Predictions:
     scores: NDArray[np.float32]  # images × classes, in [0, 1]
     left_out: tuple[str, ...] = ()  # one message for each image that could not be read
 
-    def to_csv(self, path: str | Path) -> None:
-        """A table with one row per image and one column per class."""
+    def to_csv(self, path: str | Path, safe_cells: bool = False) -> None:
+        """A table with one row per image and one column per class.
+
+        With `safe_cells`, names that a spreadsheet would run as formulas get an apostrophe in front.
+        """
         import pandas as pd
 
-        table = pd.DataFrame(self.scores, columns=list(self.classes))
-        table.insert(0, "image", self.ids, allow_duplicates=True)  # a class may have this name too
+        cell = safe_cell if safe_cells else str
+        table = pd.DataFrame(self.scores, columns=list(map(cell, self.classes)))
+        table.insert(0, "image", list(map(cell, self.ids)), allow_duplicates=True)  # a class may have this name too
         with replacing(path) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.6g")
+            # The name of a file may be bytes that are not UTF-8: they are written as they are.
+            table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
 
     def to_records(self, threshold: float = 0.5) -> list[dict[str, Any]]:
         """One record per image: its id, the classes at or above the threshold (highest first), and all scores."""
@@ -48,4 +55,4 @@ class Predictions:
 
     def to_json(self, path: str | Path, threshold: float = 0.5) -> None:
         """Writes `to_records` as a JSON file."""
-        write_text(path, json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1))
+        write_text(path, json_escaped(json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1)))

@@ -30,13 +30,16 @@ from trilabel.models.scoring import OnBatch, Scorer
 from trilabel.training.run_folder import Run, RunFolder
 
 Broken = Literal["stop", "skip"]
+_DIVERGED = "its training diverged: train again with a lower --lr or with --clip-gradient"
 
 
 def load(run: str | Path | Run, device: str = "auto") -> "Model":
     """The model of a run's best epoch."""
     folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
     classifier, about = folder.classifier()
-    return Model(classifier, about.classes, choose_device(device), about.config, folder.annotations)
+    model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
+    model.annotations = folder.annotations
+    return model
 
 
 class Model:
@@ -52,13 +55,15 @@ class Model:
         classes: Sequence[str],
         device: torch.device,
         config: Config | None = None,
-        annotations: Callable[[], NDArray[np.int64] | None] | None = None,
+        name: str = "the model",
     ) -> None:
         """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32.
 
-        annotations: gives the number of known training labels of each class, for mAP by groups of classes.
+        name: what messages call the model, such as its run folder.
         """
-        self.annotations = annotations
+        self.name = name
+        # Gives the number of known training labels of each class, for mAP by groups of classes.
+        self.annotations: Callable[[], NDArray[np.int64] | None] = lambda: None
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -88,7 +93,7 @@ class Model:
         else:
             arrays = arrays_to_images(images, self.image_size)
             ids, opened = [str(number) for number in range(len(arrays))], self._open(arrays, None, options)
-        logits, positions, messages = opened.score("predicting")
+        logits, positions, messages = opened.score("predicting", ids.__getitem__)
         kept = [ids[position] for position in positions.tolist()]
         return Predictions(kept, self.classes, logits.sigmoid().numpy(), tuple(messages))
 
@@ -149,7 +154,7 @@ class Model:
         on_batch = None if game is None else game.add
         logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, pointing, on_batch)
         truth = dataset.labels[rows][:, label_columns]
-        counts = None if self.annotations is None else self.annotations()
+        counts = self.annotations()
         annotations = None if counts is None else counts[model_columns]
         scores = logits[:, model_columns]
         result = metrics.evaluate(scores, truth, threshold=_logit(threshold), annotations=annotations)
@@ -172,7 +177,9 @@ class Model:
         """
         opened = self._open(*dataset.images_of(rows), _Options(batch_size, workers, broken))
         to_rows = None if on_batch is None else lambda positions, output: on_batch(rows[positions], output)
-        logits, positions, messages = opened.score("scoring", class_maps, to_rows)
+        logits, positions, messages = opened.score(
+            "scoring", lambda position: dataset.ids[int(rows[position])], class_maps, to_rows
+        )
         if messages:
             log.warning(f"{len(messages)} of {len(rows)} images left out; the first: {messages[0]}")
         return logits, rows[positions]
@@ -200,7 +207,7 @@ class Model:
         scorer = Scorer(
             self.classifier, self.views.plain, len(self.classes), options.batch_size, self.context, skip_broken=skip
         )
-        return _Opened(source, positions, [message for _, message in errors], scorer)
+        return _Opened(source, positions, [message for _, message in errors], scorer, self.name)
 
     def _activations(
         self, ids: Sequence[str], arrays: Sequence[Tensor] | None, paths: Sequence[str] | None, options: "_Options"
@@ -218,8 +225,11 @@ class Model:
             probabilities, maps = (part.float().cpu().numpy() for part in (output.logits.sigmoid(), output.maps))
             positions = opened.positions[batch.positions].tolist()
             for position, of_image, maps_of_image in zip(positions, probabilities, maps, strict=True):
-                if not np.isfinite(maps_of_image).all():
-                    raise TrilabelError(f"{ids[position]}: its class maps are not finite; did the training diverge?")
+                if np.isnan(of_image).any() or not np.isfinite(maps_of_image).all():
+                    raise TrilabelError(
+                        f"{self.name}: gives class maps or scores that are not finite for image {ids[position]!r}; "
+                        f"{_DIVERGED}"
+                    )
                 yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
 
 
@@ -238,16 +248,26 @@ class _Opened(NamedTuple):
     positions: NDArray[np.int64]  # of the source's images among those given
     errors: list[str]  # a message for each image that is not in the source
     scorer: Scorer
+    model: str  # its name in messages
 
     def score(
-        self, label: str, class_maps: bool = False, on_batch: OnBatch | None = None
+        self, label: str, id_of: Callable[[int], str], class_maps: bool = False, on_batch: OnBatch | None = None
     ) -> tuple[Tensor, NDArray[np.int64], list[str]]:
-        """(logits, their positions among the given images, a message for each image that could not be read)."""
+        """(logits, their positions among the given images, a message for each image that could not be read).
+
+        NaN is an error, whatever becomes of images that cannot be read; id_of: position of a given image -> its id.
+        """
         positions = self.positions
         to_given = None if on_batch is None else lambda batch, output: on_batch(positions[batch], output)
-        logits, failed = self.scorer.score(self.source, label, class_maps, to_given)
-        good = np.delete(np.arange(len(positions)), [position for position, _ in failed])
-        return logits[torch.from_numpy(good)], positions[good], self.errors + [message for _, message in failed]
+        scores = self.scorer.score(self.source, label, class_maps, to_given)
+        good = np.delete(np.arange(len(positions)), scores.failed)
+        if len(bad := scores.nan()):
+            raise TrilabelError(
+                f"{self.model}: gives NaN for {len(bad):,} of {len(good):,} images, the first "
+                f"{id_of(int(positions[bad[0]]))!r}; {_DIVERGED}"
+            )
+        messages = [message for _, message in scores.errors]
+        return scores.logits[torch.from_numpy(good)], positions[good], self.errors + messages
 
 
 def _find_paths(images: Any) -> list[str] | None:

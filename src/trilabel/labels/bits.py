@@ -12,6 +12,11 @@ def empty(rows: int, classes: int) -> Tensor:
     return torch.zeros(rows, -(-classes // 8), dtype=torch.uint8)
 
 
+def size(rows: int, classes: int) -> int:
+    """Bytes of such a mask."""
+    return rows * -(-classes // 8)
+
+
 def packed(mask: Tensor) -> Tensor:
     """B×C of 0/1 -> B×⌈C/8⌉ uint8, one bit per label.
 

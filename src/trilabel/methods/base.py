@@ -44,6 +44,7 @@ class Method(nn.Module, Generic[S]):
     description: ClassVar[str]  # one line for `trilabel methods`
     suits: ClassVar[str]  # the label situations it is for
     cost: ClassVar[str] = "as plain BCE"
+    less_memory: ClassVar[str] = "use fewer images or classes"  # what to do where `memory_needed` is too much
     views: int = 1  # 2: also a strongly augmented view
     heads: ClassVar[tuple[str, ...]] = ()  # the heads that it works with; empty: all
     settings: S
@@ -63,6 +64,16 @@ class Method(nn.Module, Generic[S]):
     @classmethod
     def check(cls, settings: S, labels: Labels) -> None:
         """Raises a TrilabelError with a suggestion if the method cannot work with such labels."""
+
+    @classmethod
+    def needs_maps(cls, settings: S) -> bool:
+        """Whether its steps ask the model for class maps."""
+        return False
+
+    @classmethod
+    def memory_needed(cls, settings: S, labels: Labels, features: int = 0) -> int:
+        """Bytes of what it remembers of images. It does not know where that is kept and what is free there."""
+        return 0
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The method's own parameters in groups, each with its learning rate as a multiple of the model's."""
@@ -97,8 +108,23 @@ class Method(nn.Module, Generic[S]):
     def sync(self, all_reduce: AllReduce) -> None:
         """Gives all processes what each remembers of its images, before saving and after each epoch.
 
-        Within an epoch an image belongs to one process (except the few that fill up the last batch).
+        Within an epoch an image belongs to one process. Twice in a row must do no more than once.
         """
+
+    def counts(self) -> dict[str, Tensor]:
+        """Buffers in which each process adds something up, by name: together they are the sum over all processes.
+
+        `sync` leaves them alone; a checkpoint holds them for each process.
+        """
+        return {}
+
+    def own_memory(self) -> dict[str, Tensor]:
+        """Buffers that differ between processes until `sync` makes them equal, and that the next steps depend on.
+
+        A checkpoint within an epoch holds them for each process: otherwise a run would change by being saved. Memory
+        by image need not be here: no other process needs it before the next epoch.
+        """
+        return {}
 
     def weak_labels(self) -> sp.csr_array | None:
         """Labels that the method permanently assigned to unknown ones, N×C of +1/−1; None if it assigns none."""

@@ -47,6 +47,7 @@ class LargeLoss(Method[LargeLossSettings]):
     description = "unknown counts as absent, but those with the largest loss are left out, or scored as present"
     suits = "positives known, few negatives or none"
     cost = "as plain BCE; correct-for-good keeps one bit per label"
+    less_memory = "use --set mode=correct"
     weak: Tensor | None  # N×⌈C/8⌉, one bit per label: those scored as present for good
 
     def __init__(
@@ -70,6 +71,11 @@ class LargeLoss(Method[LargeLossSettings]):
             )
         if settings.start is not None and not settings.start > 0:
             raise TrilabelError(f"large-loss: start is a loss above 0, or none, not {settings.start}")
+
+    @classmethod
+    def memory_needed(cls, settings: LargeLossSettings, labels: Labels, features: int = 0) -> int:
+        """A bit per label where corrections are for good."""
+        return bits.size(*labels.shape) if settings.mode == "correct-for-good" else 0
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass, the choice of large losses, and the loss with them changed."""

@@ -55,6 +55,11 @@ class LazyAdamTable(nn.Module):
         self.register_buffer("drift", _drift(), persistent=False)
         self.register_buffer("decays", torch.tensor((*_DECAYS, _BETA1, _BETA2))[:, None], persistent=False)
 
+    @staticmethod
+    def memory_needed(rows: int, columns: int) -> int:
+        """Bytes of a table of this size."""
+        return rows * (3 * 4 * columns + 8 + 4 + 1) if columns else 0
+
     def get_extra_state(self) -> Tensor:
         """The step, saved with the buffers; it is counted in Python, where it costs the device nothing."""
         return torch.tensor(self.step)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import psutil
 import torch
 from torch import Tensor, nn
 
@@ -48,6 +47,7 @@ class Role(Method[RoleSettings]):
     Settings = RoleSettings
     description = "estimates every unknown label while it learns, holding the expected number of positives (ROLE)"
     suits = "positives known, few negatives or none; positives per image known or estimable"
+    less_memory = "use --set estimator=factorized or --set estimator=network"
     cost = "as plain BCE, and memory: 12 bytes × images × classes (table), × images × rank (factorized)"
 
     def __init__(
@@ -73,15 +73,20 @@ class Role(Method[RoleSettings]):
 
     @classmethod
     def check(cls, settings: RoleSettings, labels: Labels) -> None:
-        """Needs positives, valid settings, and for the table enough memory."""
+        """Needs positives and valid settings."""
         check_positives("role", settings.expected_positives, labels)
         for name, size in (("rank", settings.rank), ("hidden", settings.hidden)):
             if size < 1:
                 raise TrilabelError(f"role: {name} must be at least 1, not {size}")
         if not 0 < settings.lr_scale < math.inf:
             raise TrilabelError(f"role: lr_scale is a number above 0, not {settings.lr_scale}")
-        if settings.estimator == "table":
-            _check_memory(*labels.shape)
+
+    @classmethod
+    def memory_needed(cls, settings: RoleSettings, labels: Labels, features: int = 0) -> int:
+        """The estimates of all images, with what their optimizer remembers."""
+        images, classes = labels.shape
+        columns = {"table": classes, "factorized": settings.rank, "network": 0}[settings.estimator]
+        return LazyAdamTable.memory_needed(images, columns)
 
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The estimator's weights; the table has an optimizer of its own."""
@@ -176,14 +181,3 @@ def first_estimates(labels: Labels) -> Tensor:
         known = labels.rows(rows.numpy())
         logits[rows] = torch.where(known == 0, logits[rows], _SURE * known)
     return logits
-
-
-def _check_memory(images: int, classes: int) -> None:
-    """Raises an error for a table that does not fit into the machine's memory."""
-    need = 2 * 3 * 4 * images * classes  # the table, and a copy of it while a checkpoint is written
-    have = psutil.virtual_memory().total
-    if need > have:
-        raise TrilabelError(
-            f"role: a table of {images:,} images × {classes:,} classes takes {need / 1e9:,.1f} GB, and this machine "
-            f"has {have / 1e9:,.1f} GB; use --set estimator=factorized or --set estimator=network"
-        )

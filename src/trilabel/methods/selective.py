@@ -90,6 +90,10 @@ class Selective(Method[SelectiveSettings]):
         """Only the last epoch of the warm-up counts."""
         self.sums.zero_()
 
+    def counts(self) -> dict[str, Tensor]:
+        """The sums of the warm-up."""
+        return {"sums": self.sums}
+
     def end_warm_up(self, all_reduce: AllReduce) -> None:
         """A class is as common as its mean probability over the training images."""
         sums = all_reduce(self.sums, "sum")

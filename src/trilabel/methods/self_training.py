@@ -65,11 +65,16 @@ class SelfTraining(Method[SelfTrainingSettings]):
         if settings.label_k < 1 or settings.label_alpha < 0:
             raise TrilabelError("self-training: label_alpha is 0 or more and label_k 1 or more; give 0.5 and 5")
 
+    @classmethod
+    def needs_maps(cls, settings: SelfTrainingSettings) -> bool:
+        """Where scores other than those of the head are pooled from the maps."""
+        return settings.labeled_by != "head" or settings.learned_by != "head"
+
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass over both views, the loss of known labels and that of pseudo-labels."""
         chosen, images = self.settings, batch.images
         both = images if batch.strong is None else torch.cat((images, batch.strong))
-        output: Output = model(both, maps=chosen.labeled_by != "head" or chosen.learned_by != "head")
+        output: Output = model(both, maps=self.needs_maps(chosen))
         known = batch.labels if batch.strong is None else torch.cat((batch.labels, batch.labels))
         supervised = self._loss(output.logits, known)
         with torch.no_grad():

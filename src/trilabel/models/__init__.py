@@ -1,6 +1,6 @@
 """Models: a backbone, a head on it, an optional graph between the scores, and their output."""
 
-from trilabel.models.backbone import Backbone, create_backbone
+from trilabel.models.backbone import Backbone, create_backbone, with_synced_batch_norm
 from trilabel.models.classifier import Classifier, FeatureClassifier, Output
 from trilabel.models.create import create_model
 from trilabel.models.graphs import GRAPHS, check_graph
@@ -18,4 +18,5 @@ __all__ = [
     "check_head",
     "create_backbone",
     "create_model",
+    "with_synced_batch_norm",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import timm
 from safetensors import SafetensorError, safe_open
+from timm.layers import convert_sync_batchnorm
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
@@ -21,6 +22,12 @@ _FILTER_OPTIONS: dict[str, dict[str, Any]] = {
     "flexivit": {"interpolation": "bilinear", "antialias": False},
     "deit": {"adapt_layer_scale": True},
 }
+
+
+def with_synced_batch_norm(model: nn.Module) -> nn.Module:
+    """The model with batch norm over the batches of all processes, on GPUs; its weights keep their names."""
+    converted: nn.Module = convert_sync_batchnorm(model)
+    return converted
 
 
 class Backbone(nn.Module):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +27,20 @@ class ProcessGroup:
     all_gather: Callable[[Tensor], Tensor] | None = None  # a tensor -> those of all processes, stacked
 
 
+class Scores(NamedTuple):
+    """The logits of images, and which of the images could not be read."""
+
+    logits: Tensor  # N×C on the CPU; NaN where an image could not be read
+    failed: NDArray[np.int64]  # positions of the images that could not be read, by any process
+    errors: list[ImageError]  # of this process, with the messages
+
+    def nan(self) -> NDArray[np.int64]:
+        """Positions of images that were read and have a logit that is NaN; infinite ones are numbers too."""
+        bad = self.logits.amax(dim=1).isnan()  # a maximum with NaN in it is NaN
+        bad[torch.from_numpy(self.failed)] = False
+        return bad.nonzero().squeeze(1).numpy()
+
+
 @dataclass(frozen=True)
 class Scorer:
     """A model and how images are passed to it.
@@ -43,15 +58,15 @@ class Scorer:
 
     def score(
         self, images: ImageSource, label: str = "", class_maps: bool = False, on_batch: OnBatch | None = None
-    ) -> tuple[Tensor, list[ImageError]]:
-        """(N×C logits on the CPU, images that failed). A failed image has NaN logits.
+    ) -> Scores:
+        """Logits of all images, and which of them failed; every process gets those of all.
 
         `label` names the work in the progress bar; without one there is no bar. `on_batch` receives the outputs batch
         by batch, with class maps if `class_maps`, because those of all images would not fit into memory.
         """
         was_training = self.model.training
         self.model.eval()
-        collected, failed = Accumulator(len(images), self.classes), list[ImageError]()
+        collected, errors = Accumulator(len(images), self.classes), list[ImageError]()
         with progress(label, sum(map(len, self._positions(images))), shown=bool(label)) as advance:
             for batch, output in self.outputs(images, class_maps):
                 if output is not None:
@@ -59,14 +74,17 @@ class Scorer:
                     if on_batch is not None:
                         on_batch(batch.positions, output)
                 if batch.failed:
-                    failed += batch.failed
+                    errors += batch.failed
                     positions = torch.tensor([position for position, _ in batch.failed])
                     collected.add(positions, torch.full((len(positions), self.classes), torch.nan))
                 advance(len(batch.positions) + len(batch.failed))
+        failed = torch.zeros(len(images), dtype=torch.uint8)
+        failed[[position for position, _ in errors]] = 1
         if self.processes.all_gather is not None and self.processes.count > 1:
             collected.gather(self.processes.all_gather)
+            failed = self.processes.all_gather(failed).cpu().reshape(self.processes.count, -1).amax(dim=0)
         self.model.train(was_training)
-        return collected.scores(), failed
+        return Scores(collected.scores(), failed.nonzero().squeeze(1).numpy(), errors)
 
     @torch.inference_mode()
     def outputs(self, images: ImageSource, class_maps: bool = False) -> Iterator[tuple[ImageBatch, Output | None]]:

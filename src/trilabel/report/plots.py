@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
+from trilabel.printable import printable
 
 # Colors that color-blind readers can tell apart (Okabe and Ito).
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -25,11 +26,12 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def keep_end(text: str, letters: int) -> str:
-    """The end of a text that is too long: the ids of images differ there.
+    """The end of a text that is too long, as the ids of images differ there, and without control characters.
 
     >>> keep_end("photos/2008_000123.jpg", 12)
     '…_000123.jpg'
     """
+    text = printable(text)
     return text if len(text) <= letters else "…" + text[1 - letters :]
 
 

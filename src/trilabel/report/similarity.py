@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import write_csv
 from trilabel.inference.activation import display_image
 from trilabel.methods.imcl.omp import Neighbors
@@ -125,7 +126,11 @@ def _show(axes: Any, image: NDArray[np.uint8], over: str, under: str) -> None:
     axes.text(0.5, -0.04, under, fontsize=7, ha="center", va="top", transform=axes.transAxes)
 
 
-def write_pairs(pairs: Iterable[tuple[str, str, float, float]], path: str | Path) -> None:
-    """Writes a table with a row for each pair: image, neighbor, weight by labels, weight by features."""
-    numbers = ((image, other, f"{label:.6g}", f"{feature:.6g}") for image, other, label, feature in pairs)
-    write_csv(path, COLUMNS, numbers)
+def write_pairs(pairs: Iterable[tuple[str, str, float, float]], path: str | Path, safe_cells: bool = False) -> None:
+    """Writes a table with a row for each pair: image, neighbor, weight by labels, weight by features.
+
+    With `safe_cells`, names that a spreadsheet would run as formulas get an apostrophe in front.
+    """
+    cell = safe_cell if safe_cells else str
+    rows = ((cell(image), cell(other), f"{label:.6g}", f"{feature:.6g}") for image, other, label, feature in pairs)
+    write_csv(path, COLUMNS, rows)

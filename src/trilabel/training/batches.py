@@ -1,6 +1,7 @@
 """From decoded images to the batch that a method sees: views of the images, and their labels on the device."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,18 +22,40 @@ from trilabel.training.state import Progress
 _MOST_LABELS_ON_DEVICE = 2**26  # a byte each
 
 
-def epoch_batches(
-    count: int, batch_size: int, seed: Sequence[int], rank: int = 0, world: int = 1
-) -> list[NDArray[np.int64]]:
-    """The batches of one process in one epoch: every image once in a random order, the last batch perhaps smaller.
+class EpochOrder(NamedTuple):
+    """The batches of one process in one epoch, and how much each counts beside those of the other processes.
 
-    With several processes the last batch is filled up from the start of the order so that all do the same work.
+    Processes average their gradients. Where their last batches differ in size, a batch counts as many times as it is
+    larger than their mean: together they then are the mean over all images, as in one process.
+    """
+
+    batches: list[NDArray[np.int64]]
+    weights: list[float]
+
+
+def epoch_order(
+    count: int,
+    batch_size: int,
+    seed: Sequence[int],
+    rank: int = 0,
+    world: int = 1,
+    earlier: Sequence[tuple[int, int]] = (),
+) -> EpochOrder:
+    """The part of one process in one epoch: over all processes every image once, in a random order.
+
+    All processes have the same number of batches; the last may be smaller, or empty where fewer images than processes
+    are left. earlier: (processes, steps) with which the epoch began, if the run was resumed with another number.
     """
     order = np.random.default_rng(seed).permutation(count)
-    together = batch_size * world
-    if rest := -count % world:
-        order = np.concatenate((order, np.resize(order, rest)))
-    return [order[start : start + together][rank::world] for start in range(0, len(order), together)]
+    found, start = EpochOrder([], []), 0
+    for processes, steps in (*earlier, (world, count)):
+        for cut in range(start, count, batch_size * processes)[:steps]:
+            together = order[cut : cut + batch_size * processes]
+            mine = together[rank::processes]
+            found.batches.append(mine)
+            found.weights.append(len(mine) * processes / len(together))
+        start += steps * batch_size * processes
+    return found
 
 
 def seed_torch(place: Sequence[int], device: torch.device) -> int:

@@ -5,6 +5,8 @@ Nothing is ever unpickled.
 """
 
 import json
+import os
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,8 +19,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from trilabel.errors import TrilabelError
-from trilabel.files import replacing
+from trilabel.errors import TrilabelError, one_line, system_error
+from trilabel.files import check_regular, replacing
+
+_LONGEST_STATE = 50_000_000  # bytes; that of a thousand times more classes than Open Images has
 
 
 def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
@@ -28,11 +32,31 @@ def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, An
 
 def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
     copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
-    with replacing(path) as temporary:
-        temporary.touch()
-        mode = temporary.stat().st_mode
-        save_file(copies, temporary, metadata={"state": state})
-        temporary.chmod(mode)  # safetensors 0.8 leaves the file readable to its owner only, whatever the umask
+    try:
+        with replacing(path, make_folder=False) as temporary:
+            temporary.touch()
+            mode = temporary.stat().st_mode
+            with _system_errors(temporary):
+                save_file(copies, temporary, metadata={"state": state, "tensors": str(len(copies))})
+            temporary.chmod(mode)  # safetensors 0.8 leaves the file readable to its owner only, whatever the umask
+    except FileNotFoundError as error:
+        raise TrilabelError(
+            f"{Path(path).parent}: this folder was removed while the run was training, so nothing can be saved; start "
+            "the run again"
+        ) from error
+    except OSError as error:
+        raise system_error(error, path, f"resume the run: trilabel train --resume {Path(path).parent}") from error
+
+
+@contextmanager
+def _system_errors(file: Path) -> Iterator[None]:
+    """Inside, what safetensors wraps in an error of its own is an OSError again."""
+    try:
+        yield
+    except SafetensorError as error:
+        if code := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(code[1]), os.strerror(int(code[1])), str(file)) from error
+        raise
 
 
 class Writer:
@@ -85,7 +109,8 @@ def load(path: str | Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[st
     """(tensors on the CPU, state) as `save` wrote them; with a prefix only the tensors under it."""
     with _opened(path) as file:
         names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not a dict)
-        return {name: file.get_tensor(name) for name in names}, _state(file)
+        # Copies: a tensor that lies in the file keeps all of it on disk, even once it is replaced.
+        return {name: file.get_tensor(name).clone() for name in names}, _state(file)
 
 
 def load_state(path: str | Path) -> dict[str, Any]:
@@ -95,22 +120,31 @@ def load_state(path: str | Path) -> dict[str, Any]:
 
 
 def _state(file: Any) -> dict[str, Any]:
-    state = json.loads((file.metadata() or {})["state"])
+    about = file.metadata() or {}
+    if len(about["state"]) > _LONGEST_STATE:
+        raise ValueError("its state is too long")
+    state, missing = json.loads(about["state"]), int(about["tensors"]) - len(file.keys())
     if not isinstance(state, dict):
         raise ValueError("its state is not a dictionary")
+    if missing:
+        raise ValueError(f"{missing} of its tensors are missing" if missing > 0 else "it has tensors of another file")
     return state
 
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
-    if not Path(path).is_file():
-        raise TrilabelError(f"{path}: no such checkpoint")
     try:
-        with safe_open(path, framework="pt") as file:
+        check_regular(path)
+        Path(path).open("rb").close()  # the system's own words, which safetensors hides
+        with _system_errors(Path(path)), safe_open(path, framework="pt") as file:
             yield file
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except FileNotFoundError as error:
+        raise TrilabelError(f"{path}: no such checkpoint; restore it, or resume the run") from error
+    except OSError as error:
+        raise system_error(error, path) from error
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise TrilabelError(
-            f"{path}: not a trilabel checkpoint, or cut short ({error}); restore it or train again"
+            f"{path}: not a trilabel checkpoint, or cut short ({one_line(error)}); restore it or train again"
         ) from error
 
 
@@ -145,6 +179,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     optimizer.load_state_dict({"state": memory, "param_groups": optimizer.state_dict()["param_groups"]})
     for parameter, values in optimizer.state.items():
         for key, value in values.items():
+            if isinstance(value, Tensor) and value.numel() > 1 and value.shape != parameter.shape:
+                raise ValueError(f"{key} of the optimizer has shape {tuple(value.shape)}, not {tuple(parameter.shape)}")
             if isinstance(value, Tensor) and value.shape == parameter.shape:
                 # Files have no memory layout, but fused optimizers need that of the parameter (channels-last).
                 values[key] = torch.empty_like(parameter).copy_(value)

@@ -4,12 +4,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from trilabel.config import Config
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, check_method
 from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
+from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
@@ -28,8 +32,31 @@ def check_components(config: Config, labels: Labels, resumes: bool = False) -> A
     if config.keep_head and not resumes:
         _check_kept_head(config, labels)
     _check_head_of_method(config)
+    _check_maps(config, settings)
     _check_relabelling(config)
     return settings
+
+
+def check_memory(
+    config: Config, settings: Any, labels: Labels, features: int, device: torch.device, processes: int
+) -> None:
+    """Raises an error if what the method and relabelling remember of the images does not fit where it is kept.
+
+    settings: those of the method. features: of the model. processes: how many on this machine keep a copy each.
+    """
+    method, host = METHODS[config.method], torch.device("cpu")
+    needed = method.memory_needed(settings, labels, features)
+    if config.relabel != "none":
+        needed += Relabelling.memory_needed(labels)
+    # It is made in the host's memory, and copied there (on the CPU: once more) to be written to a checkpoint.
+    places = {host: 2 * needed} if device.type == "cpu" else {device: needed, host: needed}
+    for place, size in places.items():
+        if size > (free := free_memory(place, processes)):
+            raise TrilabelError(
+                f"method {config.method!r} remembers something of each of {labels.shape[0]:,} images × "
+                f"{labels.shape[1]:,} classes: {size / 1e9:,.1f} GB in each process, and {free / 1e9:,.1f} GB are free "
+                f"({'memory' if place == host else place}); {method.less_memory}"
+            )
 
 
 def _check_kept_head(config: Config, labels: Labels) -> None:
@@ -47,6 +74,16 @@ def _check_head_of_method(config: Config) -> None:
     if heads and config.graph != "none":
         raise TrilabelError(
             f"method {config.method!r} needs the output of its head: it cannot be combined with a graph"
+        )
+
+
+def _check_maps(config: Config, settings: Any) -> None:
+    linear = any(stage.linear for stage in plan_stages(config))
+    if linear and METHODS[config.method].needs_maps(settings) and not HEADS[config.head].keeps_map:
+        heads = " or ".join(sorted(name for name, head in HEADS.items() if head.keeps_map))
+        raise TrilabelError(
+            f"method {config.method!r} with these settings needs class maps, and for head {config.head!r} the linear "
+            f"stage computes none; use --stages fine-tune, or --head {heads}"
         )
 
 

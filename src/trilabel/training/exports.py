@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from trilabel.data.formats.csv_table.writing import write_known
 from trilabel.data.side_tables import label_graph
+from trilabel.data.spreadsheet_cells import count_formulas, formula_note
 from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import Method
@@ -20,12 +21,15 @@ def write_exports(folder: RunFolder, labels: Labels, method: Method[Any], relabe
 
     Weak labels of relabelling take precedence over those of the method.
     """
+    folder.refuse_if_removed()
     weak = method.weak_labels() if relabelling is None else _weak_labels(folder, relabelling)
     if weak is not None:
         write_known(Labels.from_csr(weak, labels.classes, labels.ids), folder.weak_labels)
     graph = method.label_graph()
     if graph is not None:
         label_graph.write(graph, labels.classes, folder.label_graph)
+    if (weak is not None or graph is not None) and (count := count_formulas(labels.classes, labels.ids)):
+        log.warning(f"{folder.path}: {formula_note(count, offered=False)} if you open its tables in one")
 
 
 def _weak_labels(folder: RunFolder, relabelling: Relabelling) -> sp.csr_array | None:

@@ -28,13 +28,29 @@ def check_loss(job: Job, order: Sequence[NDArray[np.int64]], wait: bool) -> str:
 
 
 def check_weights(job: Job, model: nn.Module) -> None:
-    """Weights that are not finite are never saved."""
-    lengths = torch._foreach_norm([parameter.detach() for parameter in model.parameters()])
-    if not bool(torch.isfinite(torch.stack(lengths)).all()):
+    """Weights, statistics of batch norm and averages that are not finite are never saved."""
+    tensors = [*model.state_dict().values(), *({} if job.state.ema is None else job.state.ema.state).values()]
+    floats = [tensor.detach() for tensor in tensors if tensor.is_floating_point() and tensor.numel()]
+    lengths = torch.stack([length.double() for length in torch._foreach_norm(floats)])
+    # Each process has statistics of its own; all must stop, or the others would wait for this one.
+    if job.processes.any(not bool(torch.isfinite(lengths).all())):
         raise TrilabelError(
-            f"the weights are not finite after epoch {job.state.progress.epoch}: lower --lr or set "
+            f"the weights or the statistics of batch norm are not finite {_when(job)}: lower --lr or set "
             f"--clip-gradient{_what_is_kept(job)}"
         )
+
+
+def check_scores(job: Job, bad: int, images: int) -> None:
+    """A model that gives NaN for validation images that were read is never kept."""
+    if bad:
+        raise TrilabelError(
+            f"the model gives NaN for {bad:,} of {images:,} validation images {_when(job)}: lower --lr or set "
+            f"--clip-gradient{_what_is_kept(job)}"
+        )
+
+
+def _when(job: Job) -> str:
+    return f"after step {job.state.progress.step} of epoch {job.state.progress.epoch}"
 
 
 def _what_is_kept(job: Job) -> str:

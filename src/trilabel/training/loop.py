@@ -13,7 +13,7 @@ from torch import nn
 from trilabel.errors import TrilabelError
 from trilabel.log import log, progress
 from trilabel.models.cuda_graphs import release
-from trilabel.training.batches import epoch_batches
+from trilabel.training.batches import epoch_order
 from trilabel.training.exports import write_exports
 from trilabel.training.finite import check_loss, check_weights
 from trilabel.training.optim import learning_rate
@@ -27,11 +27,12 @@ from trilabel.training.stages import Stage
 from trilabel.training.survey import survey
 from trilabel.training.validation import out_of_patience, scoring_weights, validate
 
-_STEPS_BETWEEN_CHECKS = 50  # of the loss and the clock, on a GPU; each costs a few launches
+_STEPS_BETWEEN_CHECKS = 50  # of the loss, on a GPU; each costs a few launches
 
 
 def fit(job: Job) -> None:
     """All stages, from wherever the run stands."""
+    job.state.progress.continue_with(job.processes.count)
     try:
         with stop_signals() as job.signals:
             for number in range(job.state.progress.stage, len(job.stages)):
@@ -66,7 +67,8 @@ def train_epoch(job: Job, run: StageRun) -> None:
     """One pass over the training images (or the rest of one, after a restart inside an epoch)."""
     config, fabric, state, now, stage = job.config, job.fabric, job.state, job.state.progress, run.stage
     seed = (config.seed, now.stage, now.epoch)
-    order = epoch_batches(len(run.images), config.batch_size, seed, job.processes.rank, job.processes.count)
+    place = job.processes.rank, job.processes.count
+    order, weights = epoch_order(len(run.images), config.batch_size, seed, *place, now.earlier)
     if now.step == 0:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)
@@ -84,12 +86,12 @@ def train_epoch(job: Job, run: StageRun) -> None:
             with fabric.no_backward_sync(run.task, enabled=not update):
                 batch = job.make_batch(images, stage, now, job.method.views == 2, now.step / len(order))
                 parts = run.task(batch)
-                fabric.backward(parts["loss"] / batches_in_update)
+                fabric.backward(weights[now.step] * parts["loss"] / batches_in_update)
             if update:
                 update_weights(job, run.task, done // config.accumulate + 1)
-            now.images_left_out += len(images.failed)
+            state.totals.left_out += len(images.failed)
             if len(images.positions):
-                state.totals.add(parts, now.step)
+                state.totals.add(parts, now.step, weights[now.step])
                 known = job.label_reader(images.positions, batch.rows) if job.relabelling else batch.labels
                 truth = job.truth_reader(images.positions, batch.rows) if job.truth_reader else None
                 state.diagnosis.note(now.epoch, batch.rows, known, truth, parts)
@@ -97,10 +99,9 @@ def train_epoch(job: Job, run: StageRun) -> None:
             now.seconds = time.monotonic() - began
             if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_CHECKS == 0:
                 words = check_loss(job, order, wait=False)
-                if update:
-                    save_or_stop_if_due(job, order)
+            save_or_stop_if_due(job, order)
             advance(1, words)
-    if state.totals.is_empty:
+    if not job.processes.any(not state.totals.is_empty):
         raise TrilabelError("none of the training images could be read")
     check_loss(job, order, wait=True)
     now.seconds = time.monotonic() - began  # with what the device had still to do
@@ -123,7 +124,7 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
     """Validates, keeps the model if it is the best so far, and saves."""
     state, now, processes = job.state, job.state.progress, job.processes
     check_weights(job, run.model)
-    means = state.totals.means(processes.all_reduce)
+    means, left_out = state.totals.means(processes)
     sync_memory(job)
     record = EpochRecord(
         stage=run.stage.name,
@@ -132,7 +133,7 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
         parts=means,
         lr=now.lr,
         seconds=round(now.seconds, 3),
-        images_left_out=now.images_left_out,
+        images_left_out=left_out,
         relabelled=now.relabelled,
         **vars(state.diagnosis.summary(now.epoch, processes.all_reduce)),
     )
@@ -141,11 +142,12 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
         if now.best is None or not record.val or record.metric(job.config.select) > now.best.metric(job.config.select):
             now.best = record
             if processes.is_first:
+                job.folder.refuse_if_removed()
                 state.save_weights(best_file, record)
-    now.history.append(record)
+    if processes.is_first:  # before the checkpoint that counts it
+        job.folder.append_record(record, now.records)
     state.end_epoch()
     save(job)
     if processes.is_first:
-        job.folder.write_history(now.history)
         log.info(record.describe(run.stage.epochs, job.config.select))
     stop_if_asked(job)

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from trilabel.errors import TrilabelError
+from trilabel.settings import filled
+
 _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
+
+_HISTOGRAMS = {"known_positives", "known_negatives", "unknown", "positives", "negatives"}
 
 
 @dataclass(frozen=True)
@@ -88,10 +93,19 @@ class EpochRecord:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "EpochRecord":
-        """The record that `to_json` wrote."""
+        """The record that `to_json` wrote; anything else is refused."""
+        if not isinstance(values, Mapping):
+            raise TrilabelError("the record of an epoch is not a dictionary")
         nested: dict[str, Any] = {}
         if "unknown" in values:
-            nested["unknown"] = UnknownTargets(**values["unknown"])
+            nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")
         if "relabelled" in values:
-            nested["relabelled"] = Relabelled(**values["relabelled"])
-        return cls(**{**values, **nested})
+            nested["relabelled"] = filled(Relabelled, values["relabelled"], "relabelled")
+        record = filled(cls, {**values, **nested}, "the record of an epoch")
+        for name, value in record.val.items():
+            if not (value is None or isinstance(value, list if name == "per_class_ap" else int | float)):
+                raise TrilabelError(f"{name} of validation cannot be {repr(value)[:80]}")
+        for kind, counts in (*record.probabilities.items(), *record.val_probabilities.items()):
+            if kind not in _HISTOGRAMS or not all(0 <= count < 2**62 for count in counts):
+                raise TrilabelError(f"there is no histogram {kind!r} with {repr(counts)[:80]}")
+        return record

@@ -37,6 +37,11 @@ class Relabelling(nn.Module):
         self.register_buffer("present", bits.empty(*labels.shape))
         self.register_buffer("absent", bits.empty(*labels.shape))
 
+    @staticmethod
+    def memory_needed(labels: Labels) -> int:
+        """Bytes of the weak labels."""
+        return 2 * bits.size(*labels.shape)
+
     def due(self, epoch: int, epochs: int) -> bool:
         """Whether to choose weak labels again before this epoch of a stage with this many epochs."""
         return epoch in (relabel_epochs(epochs) if self.settings.epochs is None else self.settings.epochs)

@@ -1,12 +1,10 @@
 """The folder of a training run: configuration, versions, metrics, checkpoints, and the labels it learned from."""
 
-import json
 import os
-import platform
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.config import Config
-from trilabel.errors import TrilabelError
-from trilabel.files import write_text
+from trilabel.errors import TrilabelError, one_line, system_error
+from trilabel.files import sync_folder
 from trilabel.labels import Labels
 from trilabel.models import Classifier, create_model
-from trilabel.training import checkpoint
+from trilabel.training import checkpoint, history
+from trilabel.training.description import RunDescription, read_description, write_description, write_versions
 from trilabel.training.record import EpochRecord
-from trilabel.version import __version__
+from trilabel.training.run_lock import lock_lost
 
-_BENEATH = ("torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "pillow")
-_OURS = "config.json"
-
-
-def _version_of(name: str) -> tuple[str, str]:
-    try:
-        return name, version(name)
-    except PackageNotFoundError:
-        return name, "not installed as a package"
-
-
-@dataclass(frozen=True)
-class RunDescription:
-    """The description of a run, as in config.json."""
-
-    config: Config
-    classes: list[str]
-    image_size: int
-    source: Mapping[str, Any]  # how to read the data set again; empty if it was not given
+_DESCRIPTION, _VERSIONS = "config.json", "versions.json"
 
 
 @dataclass(frozen=True)
@@ -83,6 +64,11 @@ class RunFolder:
         """The labels that the run learned from."""
         return self.path / "labels.npz"
 
+    @property
+    def metrics(self) -> Path:
+        """The records of all epochs, one per line."""
+        return self.path / "metrics.jsonl"
+
     def annotations(self) -> NDArray[np.int64] | None:
         """Known training labels of each class, of either sign; None where the labels were removed from the folder."""
         if not self.labels.is_file():
@@ -91,80 +77,117 @@ class RunFolder:
         return present + absent
 
     def check(self, resume: bool, overwrite: bool) -> None:
-        """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing."""
-        ours = any(file.is_file() for file in (self.path / _OURS, self.path / "versions.json", self.labels))
+        """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing.
+
+        What a run leaves that was killed before its config.json was there is no run, and does not count.
+        """
         if resume:
-            if not (self.path / _OURS).is_file():
-                raise TrilabelError(f"{self.path}: no run to resume here (no {_OURS}); start it without resume")
-        elif self.path.is_file():
+            if not (self.path / _DESCRIPTION).is_file():
+                raise TrilabelError(
+                    f"{self.path}: no run to resume here (no {_DESCRIPTION}); start a new run, without resume"
+                )
+        elif self.path.exists() and not self.path.is_dir():
             raise TrilabelError(f"{self.path}: this is a file; a run needs its own folder")
-        elif self._holds_something():
+        elif self._holds_something() and not self._is_unfinished_start():
+            if not self._is_run():
+                raise TrilabelError(f"{self.path}: this folder exists and is not a trilabel run; choose another")
             if not overwrite:
                 raise TrilabelError(f"{self.path}: this folder exists; choose another, or pass --resume or --overwrite")
-            if not ours:
-                raise TrilabelError(f"{self.path}: not a trilabel run, so it is not overwritten; choose another")
 
     def _holds_something(self) -> bool:
         """Whether the folder contains anything other than temporary files of a killed process."""
         return self.path.is_dir() and any(not file.name.startswith(".") for file in self.path.iterdir())
 
+    def _is_unfinished_start(self) -> bool:
+        names = {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+        return _VERSIONS in names <= {_VERSIONS, self.labels.name}
+
+    def _is_run(self) -> bool:
+        """Whether this is surely a run: many programs have a config.json, and --overwrite deletes the folder."""
+        if (self.path / _VERSIONS).is_file():
+            return True
+        try:
+            self.read()
+        except TrilabelError:
+            return False
+        return True
+
     def make_empty(self) -> None:
-        """Creates the folder; an existing run is renamed first and then removed."""
-        if self._holds_something():
-            aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.old")
-            self.path.rename(aside)
-            shutil.rmtree(aside)
-        self.path.mkdir(parents=True, exist_ok=True)
+        """Creates the folder; an existing run is renamed first and then removed. Call it with the lock held."""
+        path = self.path.resolve()
+        self.remove_leftovers()
+        try:
+            if self._holds_something():
+                aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+                path.rename(aside)
+                shutil.rmtree(aside)
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise system_error(error, self.path) from error
+        sync_folder(path.parent)
+
+    def remove_leftovers(self) -> None:
+        """Removes what killed processes left; with the lock held, nobody else is writing."""
+        path = self.path.resolve()
+        with suppress(OSError):
+            for file in path.iterdir() if path.is_dir() else ():
+                if re.fullmatch(r"\..+\.tmp(\..+)?|\.tmp\w{6}", file.name):  # ours, and those of safetensors
+                    file.unlink(missing_ok=True)
+            for folder in path.parent.iterdir():
+                if re.fullmatch(rf"\.{re.escape(path.name)}\.\d+\.old", folder.name):
+                    shutil.rmtree(folder)
+
+    def refuse_if_removed(self) -> None:
+        """Raises an error if the folder or its description was deleted since the run began."""
+        if lock_lost(self.path) or not (self.path / _DESCRIPTION).is_file():
+            raise TrilabelError(
+                f"{self.path}: this folder, or its {_DESCRIPTION}, was removed while the run was training, so nothing "
+                "can be saved; start the run again"
+            )
 
     def describe(self, description: RunDescription, labels: Labels) -> None:
         """Writes the description of the run: config.json, versions.json, labels.npz."""
-        versions = {"trilabel": __version__, "python": platform.python_version()} | dict(map(_version_of, _BENEATH))
-        write_text(self.path / "versions.json", json.dumps(versions, indent=1))
-        labels.save(self.labels)
-        self._write_description(description)  # last: from here on the run can be resumed
+        try:
+            write_versions(self.path / _VERSIONS)
+            labels.save(self.labels)
+            write_description(self.path / _DESCRIPTION, description)  # last: from here on the run can be resumed
+        except OSError as error:
+            raise system_error(error, self.path, "run again") from error
 
     def change_config(self, config: Config) -> None:
         """Writes the settings with which a run resumes."""
-        self._write_description(replace(self.read(), config=config))
-
-    def _write_description(self, description: RunDescription) -> None:
-        values = {
-            "classes": description.classes,
-            "image_size": description.image_size,
-            "source": dict(description.source),
-            "config": description.config.to_json(),
-        }
-        write_text(self.path / _OURS, json.dumps(values, indent=1, ensure_ascii=False))
+        try:
+            write_description(self.path / _DESCRIPTION, replace(self.read(), config=config))
+        except OSError as error:
+            raise system_error(error, self.path, "resume the run again") from error
 
     def read(self) -> RunDescription:
         """The description that `describe` wrote."""
-        file = self.path / _OURS
-        if not file.is_file():
-            raise TrilabelError(f"{self.path}: not a run folder (no {_OURS} in it)")
-        try:
-            values = json.loads(file.read_text(encoding="utf-8"))
-            config = Config.from_json(values["config"])
-            return RunDescription(config, list(values["classes"]), values["image_size"], values.get("source", {}))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise TrilabelError(f"{file}: damaged ({error})") from error
+        return read_description(self.path / _DESCRIPTION)
 
-    def write_history(self, history: Sequence[EpochRecord]) -> None:
-        """Writes metrics.jsonl, a line per epoch."""
-        lines = (json.dumps(record.to_json()) + "\n" for record in history)
-        write_text(self.path / "metrics.jsonl", "".join(lines))
+    def append_record(self, record: EpochRecord, number: int) -> None:
+        """Adds the line of an epoch to the `number` lines of metrics.jsonl."""
+        self.refuse_if_removed()
+        try:
+            history.append(self.metrics, record, number)
+        except OSError as error:
+            then = f"resume the run: trilabel train --resume {self.path}"
+            raise system_error(error, self.metrics, then) from error
 
     def read_history(self) -> list[EpochRecord]:
         """The lines of metrics.jsonl."""
-        file = self.path / "metrics.jsonl"
-        lines = file.read_text().splitlines() if file.is_file() else []
-        try:
-            return [EpochRecord.from_json(json.loads(line)) for line in lines]
-        except (ValueError, TypeError) as error:
-            raise TrilabelError(f"{file}: damaged, or written by another version of trilabel ({error})") from error
+        return history.read(self.metrics)
 
     def best_record(self) -> EpochRecord:
         """The record of the best epoch."""
-        return EpochRecord.from_json(checkpoint.load_state(self.best))
+        try:
+            return EpochRecord.from_json(checkpoint.load_state(self.best))
+        except TrilabelError as error:
+            if str(error).startswith(f"{self.best}: "):
+                raise
+            raise TrilabelError(
+                f"{self.best}: not the best model of a run ({error}); restore it or train again"
+            ) from error
 
     def run(self) -> "Run":
         """The run that was written here."""
@@ -174,12 +197,21 @@ class RunFolder:
         """(the model of the best epoch, the description of the run)."""
         description = self.read()
         tensors, _ = checkpoint.load(self.best, "model.")
-        classifier = create_model(description.config, len(description.classes), description.image_size)
+        classes = len(description.classes)
+        if classes > self.best.stat().st_size:  # before a head is made for them, as each has a weight of its own
+            raise TrilabelError(f"{self.best}: too small for the {classes:,} classes in config.json; restore both")
+        try:
+            classifier = create_model(description.config, classes, description.image_size)
+        except Exception as error:  # timm and torch raise many kinds for a model that cannot be
+            raise TrilabelError(
+                f"{self.path / _DESCRIPTION}: the model cannot be made ({one_line(error)}); restore it or train again"
+            ) from error
         try:
             classifier.load_state_dict(checkpoint.part("model", tensors))
         except RuntimeError as error:
             raise TrilabelError(
-                f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()})"
+                f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()}); restore "
+                "both files, or train again"
             ) from error
         return classifier, description
 

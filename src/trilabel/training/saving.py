@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.log import log
-from trilabel.training.finite import check_loss
+from trilabel.training.finite import check_loss, check_weights
+from trilabel.training.gradients import accumulated_gradients
 from trilabel.training.setup import Job
 
 
 def save(job: Job) -> None:
     """Writes the checkpoint to resume from."""
-    job.state.save(job.folder.last, job.processes.all_reduce, write=job.processes.is_first)
+    if job.processes.is_first:
+        job.folder.refuse_if_removed()
+    job.agreement.finish()  # whatever was asked for is done with this
+    gradients = accumulated_gradients(job.state.optimizer, job.processes)
+    job.state.save(job.folder.last, job.processes, gradients)
     job.processes.barrier()
     job.saved_at = time.monotonic()
 
@@ -27,11 +32,11 @@ def sync_memory(job: Job) -> None:
 
 
 def save_or_stop_if_due(job: Job, order: Sequence[NDArray[np.int64]]) -> None:
-    """Within an epoch: saves if the last checkpoint is old, stops if a signal was received."""
+    """After a step: saves if the last checkpoint is old, stops if a signal was received; nothing waits for a device."""
     late = time.monotonic() - job.saved_at > 60 * job.config.save_minutes
-    if job.processes.any(late or bool(job.signals)):
+    if job.agreement.any(late or bool(job.signals), wait=job.state.progress.step == len(order)):
         check_loss(job, order, wait=True)  # a checkpoint after a loss that was not finite would be useless
-        sync_memory(job)
+        check_weights(job, job.model)
         save(job)
         stop_if_asked(job)
 
@@ -41,4 +46,5 @@ def stop_if_asked(job: Job) -> None:
     if job.processes.any(bool(job.signals)):
         job.state.wait_for_files()
         log.info(f"stopped; resume with: trilabel train --resume {job.folder.path}")
-        raise KeyboardInterrupt if signal.SIGTERM not in job.signals else SystemExit(128 + signal.SIGTERM)
+        others = [number for number in job.signals if number != signal.SIGINT]
+        raise SystemExit(128 + others[0]) if others else KeyboardInterrupt

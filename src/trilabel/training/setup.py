@@ -1,10 +1,12 @@
 """Everything that one process of a run works with, made once before the loop starts."""
 
+import hashlib
+import platform
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,9 +22,10 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import METHODS, Method
-from trilabel.models import Classifier, create_model
+from trilabel.models import Classifier, create_model, with_synced_batch_norm
+from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
-from trilabel.training.checks import check_components
+from trilabel.training.checks import check_components, check_memory
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
 from trilabel.training.relabelling import Relabelling
@@ -58,6 +61,7 @@ class Job:
     relabelling: Relabelling | None
     members: list[Member]
     state: State
+    agreement: Agreement
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
@@ -101,6 +105,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     torch.manual_seed(config.seed)
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
     model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
+    check_memory(config, settings, split.labels, model.backbone.features, device, processes.on_this_machine)
 
     def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
         kind = METHODS[config.method]
@@ -108,11 +113,16 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         return kind(settings, dataset.labels[train], features, dataset.labels[val])
 
     method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early
-    images, train = _open(fabric, dataset, split.train, config, model.backbone.image_size)
-    val_images, val = _open(fabric, dataset, split.val, config, model.backbone.image_size)
+    images, train = _open(processes, dataset, split.train, config, model.backbone.image_size)
+    val_images, val = _open(processes, dataset, split.val, config, model.backbone.image_size)
     if len(train) < len(split.train) or len(val) < len(split.val):
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
+    if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
+        raise TrilabelError(
+            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, "
+            "other processes read others; give every machine the same files"
+        )
     if processes.is_first:
         check_validation(val_labels, config.select)
     for note in method.notes:
@@ -140,10 +150,13 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         relabelling=relabelling,
         members=members,
         state=State(model, method, relabelling, diagnosis, device),
+        agreement=Agreement(processes),
     )
 
 
 def _on_device(fabric: Fabric, model: Classifier, config: Config) -> Classifier:
+    if config.sync_batch_norm and fabric.world_size > 1:
+        model = cast(Classifier, with_synced_batch_norm(model))
     if config.channels_last:
         model = model.to(memory_format=torch.channels_last)
     fabric.to_device(model)
@@ -171,12 +184,12 @@ def _log_choices(config: Config, dataset: Dataset) -> None:
 
 
 def _open(
-    fabric: Fabric, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
+    processes: Processes, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
 ) -> tuple[ImageSource, NDArray[np.int64]]:
     """The images of these rows, and the rows that are left when images that cannot be read are left out."""
-    first = fabric.is_global_zero
+    first, device, several = processes.is_first, processes.fabric.device, processes.on_this_machine
     opened, errors = open_images(
-        *dataset.images_of(rows), size, fabric.device, config.cache, config.workers, config.broken, first
+        *dataset.images_of(rows), size, device, config.cache, config.workers, config.broken, first, several
     )
     if errors and first:
         log.warning(f"{len(errors)} of {len(rows)} images left out; the first: {errors[0][1]}")

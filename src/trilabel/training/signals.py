@@ -1,7 +1,5 @@
 """Handling of signals: training stops after a step, everything else at once but cleanly."""
 
-import multiprocessing
-import os
 import signal
 import threading
 import time
@@ -13,25 +11,20 @@ from trilabel.log import log
 _SAME_REQUEST = 1.0  # seconds in which a second signal is the same request, received another way
 
 
-def stop_children(patience: float = 60.0) -> None:
-    """Interrupts the processes that this one started, as Ctrl-C would, and waits for them."""
-    children = multiprocessing.active_children()
-    for child in children:
-        if child.pid is not None:
-            os.kill(child.pid, signal.SIGINT)
-    for child in children:
-        child.join(patience)
-
-
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """A list that Ctrl-C and SIGTERM are added to instead of ending the process at once; a second one ends it."""
+    """A list that Ctrl-C, SIGTERM and SIGHUP are added to instead of ending the process at once; a second one ends it.
+
+    SIGHUP comes when the terminal is closed or the connection to it is lost; under nohup it stays ignored.
+    """
     received: list[int] = []
     first = 0.0
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread may set handlers
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # Windows has none
+        before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
 
     def receive(number: int, frame: object) -> None:
         nonlocal first

@@ -6,12 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trilabel.data.images import ImageSource, free_memory, in_order
+from trilabel.data.images import ImageSource, in_order
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
 from trilabel.models.cuda_graphs import capture
+from trilabel.training.gradients import restore_gradients
 from trilabel.training.optim import ModelEma, create_optimizer
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
@@ -59,7 +61,8 @@ def enter(job: Job, stage: Stage) -> StageRun:
         record_passes(job)
     optimizer = create_optimizer(config, groups + job.method.parameter_groups(), stage.lr)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
-    job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
+    gradients = job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
+    restore_gradients(optimizer, gradients, job.processes)
     return StageRun(stage, model, task, images, val_images)
 
 
@@ -91,18 +94,18 @@ def compute_features(job: Job, images: ImageSource) -> ImageSource:
             with job.fabric.autocast():
                 features = job.model.reduce_features(job.views.plain(batch.images)).float()
             if store is None:
-                store = _room_for(len(images), features, job.config.head)
+                store = _room_for(len(images), features, job.config.head, job.processes.on_this_machine)
             store[torch.from_numpy(batch.positions).to(store.device)] = features
             advance(len(batch.positions))
     return ImageSource(torch.zeros(0, 1) if store is None else store, images.size, images.device, 0)
 
 
-def _room_for(count: int, features: Tensor, head: str) -> Tensor:
-    """An empty tensor for the features of this many images."""
+def _room_for(count: int, features: Tensor, head: str, processes: int) -> Tensor:
+    """An empty tensor for the features of this many images; each of the processes on this machine keeps its own."""
     needed = count * features[0].numel() * features.element_size()
-    if needed > free_memory(features.device):
+    if needed > (free := free_memory(features.device, processes)):
         raise TrilabelError(
-            f"the linear stage keeps what head {head!r} needs of each image, {needed / 1e9:.0f} GB, more than is free; "
-            "use --head gap, smaller images, or fine-tune"
+            f"the linear stage keeps what head {head!r} needs of each image, {needed / 1e9:.1f} GB, and "
+            f"{free / 1e9:.1f} GB are free for each process; use --head gap, smaller images, or fine-tune"
         )
     return features.new_empty((count, *features.shape[1:]))

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from torch import Tensor, nn
+import numpy as np
+import torch
+from torch import nn
 
 from trilabel import metrics
 from trilabel.data.images import ImageSource
-from trilabel.errors import TrilabelError
 from trilabel.log import log
-from trilabel.models.scoring import ProcessGroup, Scorer
+from trilabel.models.scoring import ProcessGroup, Scorer, Scores
 from trilabel.training.diagnosis import validation_histogram
+from trilabel.training.finite import check_scores
 from trilabel.training.record import EpochRecord
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
@@ -40,27 +42,26 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
         return record
     begun = time.monotonic()
     scores = score_images(job, model, images)
-    good = ~scores[:, 0].isnan()  # the others could not be read
-    if not good.all() and job.config.broken == "stop":
-        raise TrilabelError(f"the model gives NaN for validation after epoch {record.epoch}: lower --lr")
-    truth = job.val_truth[good.numpy()]
+    check_scores(job, len(scores.nan()), len(images))
+    good = np.delete(np.arange(len(images)), scores.failed)
+    logits, truth = scores.logits[torch.from_numpy(good)], job.val_truth[good]
     return replace(
         record,
-        val=metrics.evaluate(scores[good], truth, threshold=0.0),
-        val_probabilities=validation_histogram(scores[good], truth),
+        val=metrics.evaluate(logits, truth, threshold=0.0),
+        val_probabilities=validation_histogram(logits, truth),
         val_unknown_as_absent=job.val_truth is not job.val_labels,
         val_seconds=round(time.monotonic() - begun, 3),
     )
 
 
-def score_images(job: Job, model: nn.Module, images: ImageSource) -> Tensor:
-    """N×C logits on the CPU (NaN for an image that had to be left out)."""
+def score_images(job: Job, model: nn.Module, images: ImageSource) -> Scores:
+    """The logits of all images, known to every process."""
     fabric, skip_broken = job.fabric, job.config.broken == "skip"
-    group = ProcessGroup(job.processes.rank, job.processes.count, fabric.all_gather)
+    group = ProcessGroup(job.processes.rank, job.processes.count, job.processes.gather)
     classes, batch_size = job.labels.shape[1], job.scoring_batch_size
     scorer = Scorer(model, job.views.plain, classes, batch_size, fabric.autocast, skip_broken, group)
-    scores, failed = scorer.score(images)
-    for _, message in failed:
+    scores = scorer.score(images)
+    for _, message in scores.errors:
         log.warning(f"left out of scoring: {message}")
     return scores
 

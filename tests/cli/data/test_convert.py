@@ -67,3 +67,21 @@ def test_being_ended_while_writing_leaves_nothing(photos: Path, number: signal.S
     command = ["data", "convert", photos / "one.csv", "--layout", "long", "--out", out / "long.csv"]
     stopped = stopped_command(command, number, "long.csv", before=True)
     assert stopped.returncode == 128 + number and out.is_dir() and not list(out.iterdir())
+
+
+def test_names_that_a_spreadsheet_runs(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("image,=1+1,cat\na.jpg,1,0\n")
+    found = result(capsys, "data", "convert", tmp_path / "a.csv", "--out", tmp_path / "b.csv")
+    assert ["--safe-cells" in warning for warning in found["warnings"]] == [True]
+    for command, data in (
+        ("convert", ["a.csv"]),
+        ("simulate", ["a.csv", "keep-share=1"]),
+        ("merge", ["a.csv", "b.csv"]),
+    ):
+        out = tmp_path / f"{command}.csv"
+        given = [tmp_path / data[0], *([data[1]] if command == "simulate" else [tmp_path / name for name in data[1:]])]
+        assert call("data", command, *given, "--out", out, "--safe-cells") == 0
+        assert "'=1+1" in out.read_text()
+    assert "no option 'safe_cells' here" in complaint(
+        capsys, "data", "convert", tmp_path / "a.csv", "--out", tmp_path / "c.trilabel", "--safe-cells"
+    )

@@ -527,7 +527,7 @@ def test_a_folder_where_a_file_should_be(home):
     file = home / "annotations/instances_val2014.json"
     file.unlink()
     file.mkdir()
-    assert refusal(home) == "ROOT/annotations/instances_val2014.json: cannot be read (Is a directory)"
+    assert refusal(home) == "ROOT/annotations/instances_val2014.json: not a regular file (a folder)"
 
 
 def test_options_out_of_range(home):

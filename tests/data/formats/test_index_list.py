@@ -192,7 +192,7 @@ def test_bytes_that_mean_nothing(file):
     file.unlink()
     file.mkdir()
     assert not detect(file)
-    assert refusal(file) == "ROOT/train.csv: cannot be read (Is a directory)"
+    assert refusal(file) == "ROOT/train.csv: not a regular file (a folder)"
 
 
 # ---- what is a list

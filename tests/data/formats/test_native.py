@@ -199,3 +199,76 @@ def test_header_is_plain_json(tmp_path):
     assert (8 + length) % 64 == 0
     about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["about"])
     assert about["root"] == "photos" and about["notes"] == ["empty cells are unknown"]
+
+
+# ---- files with right checksums that were never written by trilabel
+
+
+def forge(path, arrays=None, about=None, entries=None):
+    """Writes the example with some arrays, some of its description or some entries of the header replaced."""
+    whole, description = native._contents(layout.dataset(path.parent), path)
+    whole |= arrays or {}
+    whole = dict(sorted(whole.items(), key=lambda pair: -pair[1].itemsize))
+    description["checksums"] = {
+        name: native._checksum(array, lambda count=1, words="": None) for name, array in whole.items()
+    }
+    description |= about or {}
+    content = native._header(whole, description)
+    if entries is not None:
+        header = json.loads(content[8:])
+        entries(header)
+        header["__metadata__"]["checksum"] = native._text_checksum(header["__metadata__"]["about"], header)
+        text = json.dumps(header).encode()
+        content = len(text).to_bytes(8, "little") + text
+    path.write_bytes(content + b"".join(array.tobytes() for array in whole.values()))
+    return path
+
+
+def test_the_forger_can_write_a_good_file(tmp_path):
+    assert same(native.read(forge(tmp_path / "a.trilabel")), layout.dataset(tmp_path))
+    assert same(native.read(forge(tmp_path / "a.trilabel", entries=lambda header: None)), layout.dataset(tmp_path))
+
+
+@pytest.mark.parametrize("always_checked", [0, 1 << 20])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"arrays": {"columns": np.array([0, 1, 0, 1, 3, 0], np.int32)}},
+        {"arrays": {"columns": np.array([0, -1, 0, 1, 2, 0], np.int32)}},
+        {"arrays": {"columns": np.array([0, 2**31 - 1, 0, 1, 2, 0], np.int32)}},
+        {"arrays": {"columns": np.zeros(6, np.float32)}},
+        {"arrays": {"row_ends": np.array([0, 9, 2, 5, 6], np.int32)}},
+        {"arrays": {"row_ends": np.array([-4, 2, 2, 5, 6], np.int32)}},
+        {"arrays": {"row_ends": np.array([0, 2, 2, 5, 600], np.int32)}},
+        {"arrays": {"row_ends": np.array([0, 2, 2, 5], np.int32)}},
+        {"arrays": {"values": np.array([1, -1], np.int8)}},
+        {"arrays": {"ids ends": np.array([0, 1, 2, 2**60, 7])}},
+        {"arrays": {"ids ends": np.array([0, 1, 2])}},
+        {"arrays": {"classes ends": np.array([0, 12, 5, 18])}},
+        {"arrays": {"paths ends": np.array([0, 5, 10])}},
+        {"arrays": {"split 0": np.array([0, 4])}},
+        {"arrays": {"split 0": np.array([-1, 3])}},
+        {"arrays": {"box image": np.array([0, 10**12])}},
+        {"arrays": {"box cls": np.array([0, 3])}},
+        {"arrays": {"box xyxy": np.zeros((3, 4), np.float32)}},
+        {"about": {"images": 10**9, "classes": 10**9}},
+        {"about": {"images": -1}},
+        {"about": {"images": "four"}},
+        {"about": {"splits": ["train", "test", "more"]}},
+        {"about": {"root": 5}},
+        {"about": {"checksums": []}},
+        {"about": {"notes": 7}},
+        {"entries": lambda header: header["values"].update(shape=[10**15])},
+        {"entries": lambda header: header["values"].update(shape=[2, 3])},
+        {"entries": lambda header: header["values"].update(dtype="F64")},
+        {"entries": lambda header: header["values"].update(data_offsets="x")},
+        {"entries": lambda header: header["values"].update(data_offsets=[-900, 10**30])},
+        {"entries": lambda header: header.update(values=None)},
+        {"entries": lambda header: header["__metadata__"].update(about="[" * 100_000)},
+        {"entries": lambda header: header["__metadata__"].update(about="[]")},
+    ],
+)  # fmt: skip
+def test_a_file_that_was_forged_is_refused_whatever_its_checksums_say(tmp_path, monkeypatch, forged, always_checked):
+    """SciPy believes the arrays and would read and write outside of them."""
+    monkeypatch.setattr(native, "_ALWAYS_CHECKED", always_checked)
+    assert refusal(forge(tmp_path / "forged.trilabel", **forged)).startswith("FILE: ")

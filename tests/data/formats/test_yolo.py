@@ -11,6 +11,7 @@ import pytest
 from tests.data.formats import layouts
 from tests.data.formats.layouts import yolo as layout
 from tests.support.seen import known, refusal_of, rows
+from trilabel.data import image_paths
 from trilabel.data.formats.yolo import RULE, detect, read
 
 refusal = refusal_of(read)
@@ -385,7 +386,7 @@ def test_label_files_that_cannot_be_read(six):
     assert refusal(six) == "ROOT/labels/train/000000000009.txt, line 2: not UTF-8 text; save it as UTF-8"
     file.unlink()
     file.mkdir()
-    assert refusal(six) == "ROOT/labels/train/000000000009.txt: cannot be read (Is a directory)"
+    assert refusal(six) == "ROOT/labels/train/000000000009.txt: not a regular file (a folder)"
 
 
 @pytest.mark.parametrize(
@@ -484,3 +485,63 @@ def test_reads_thousands_of_files(tmp_path):
     for number in range(count):
         (tmp_path / f"labels/{number:012}.txt").write_text("1 0.5 0.5 0.25 0.125\n" * 7)
     assert len(read(tmp_path).boxes.cls) == 7 * count
+
+
+# ---- paths that lead anywhere
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("train: /\n", "/"),
+        ("path: /\ntrain: .\n", "/"),
+        ("path: ../../..\ntrain: .\n", None),
+        ("train: ../../..\n", None),
+        ("train: [images/train, /]\n", "/"),
+        (f"train: {Path.home()}\n", str(Path.home())),
+        ("train: /proc\n", "/proc"),
+        ("train: /sys/class\n", "/sys/class"),
+        ("train: link\n", "/"),
+    ],
+)
+def test_the_whole_disk_is_not_searched(six, text, folder):
+    home = six / "deep/er/yolo"
+    shutil.copytree(six / "images", home / "images")
+    (home / "link").symlink_to("/")
+    (home / "data.yaml").write_text(text + NAMES)
+    if folder is not None and not Path(folder).is_dir():
+        pytest.skip(f"this system has no {folder}")
+    message = refusal(home / "data.yaml")
+    value = text.partition("train: ")[2].strip().rpartition(" ")[2].rstrip("]")
+    assert f"ROOT, line {text.count(chr(10))}: train: {value!r} is " in message
+    assert message.endswith("name the folder that has only the images")
+    assert folder is None or f"is {folder}, " in message
+
+
+def test_images_elsewhere_are_read_as_before(six, tmp_path):
+    """An absolute path, as Ultralytics writes, and a folder beside or around that of the file."""
+    elsewhere = tmp_path / "configs/inner/data.yaml"
+    elsewhere.parent.mkdir(parents=True)
+    for text in (
+        f"path: {six}\ntrain: images/train\n",
+        f"train: {six}/images/train\n",
+        f"train: ../../{six.name}/images/train\n",
+    ):
+        elsewhere.write_text(text + "names: [a, b, c]\n")
+        assert len(read(elsewhere)) == 4
+    (six / "configs").mkdir()
+    (six / "configs/data.yaml").write_text("path: ..\ntrain: .\nnames: [a, b, c]\n")
+    assert len(read(six / "configs/data.yaml")) == 5
+
+
+def test_a_folder_of_other_files_is_not_searched_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(image_paths, "_MOST_OTHERS", 500)
+    grow(tmp_path, {"data.yaml": f"train: stuff\n{NAMES}"})
+    for number in range(30):
+        (tmp_path / f"stuff/{number}").mkdir(parents=True)
+        for inner in range(20):
+            (tmp_path / f"stuff/{number}/{inner}.log").touch()
+    assert "stuff: 5" in (message := refusal(tmp_path / "data.yaml")) and "files and folders, but only 0" in message
+    for number in range(10):
+        (tmp_path / f"stuff/{number}.jpg").touch()
+    assert len(read(tmp_path / "data.yaml")) == 10

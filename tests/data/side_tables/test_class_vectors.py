@@ -113,7 +113,7 @@ def test_broken_text_harms_only_its_own_line(tmp_path):
 
 def test_what_is_no_file_of_vectors_is_refused(tmp_path):
     assert "cannot be read as a file of word vectors" in refused(tmp_path / "missing.txt", ["dog"])
-    assert "cannot be read as a file of word vectors" in refused(tmp_path, ["dog"])
+    assert "not a regular file (a folder)" in refused(tmp_path, ["dog"])
     assert "line 2 does not end" in refused(written(tmp_path, b"7 3\n" + b"x" * (1 << 21)), ["dog"])
 
 

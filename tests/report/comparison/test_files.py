@@ -97,3 +97,18 @@ def test_all_files_are_written_and_replaced(tmp_path: Path) -> None:
     write_tables(tmp_path / "none", ComparisonResults([]))
     write_plot(tmp_path / "none", ComparisonResults([]))
     assert len(list((tmp_path / "none").iterdir())) == 5
+
+
+def test_rows_that_leave_the_tables_are_named(small_scenes, quick, tmp_path, caplog):
+    config = replace(quick, epochs=1)
+    both = Spec((MethodRow("a", config), MethodRow("b", replace(config, method="role"))))
+    run_and_report(Comparison(small_scenes, both, tmp_path))
+    run_and_report(Comparison(small_scenes, both, tmp_path))
+    assert "not compared now" not in caplog.text
+    run_and_report(Comparison(small_scenes, replace(both, rows=both.rows[1:]), tmp_path))
+    assert "the tables showed 1 cells that are not compared now ('a, all')" in caplog.text
+    assert len((tmp_path / "cells.csv").read_text().splitlines()) >= 2
+    (tmp_path / "cells.csv").write_text("no,table\n1,2\n")
+    caplog.clear()
+    cells = run_and_report(Comparison(small_scenes, both, tmp_path))
+    assert [cell.row for cell in cells] == ["a", "b"] and "not compared now" not in caplog.text

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trilabel.cli.arguments import DataPath
+from trilabel.cli.arguments import DataPath, SafeCells
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,7 @@ class Convert:
     """The format to write (trilabel data formats lists them)."""
     layout: Layout = "wide"
     """Layout of a table: a column per class, or a row per label."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
     json: bool = False
@@ -31,14 +32,14 @@ class Convert:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
-        check_writable(self.out, self.to, self.layout, self.overwrite)
+        check_writable(self.out, self.to, self.layout, self.overwrite, self.safe_cells)
         dataset = read_data(self.data, self.reading.chosen())
-        warnings = write_dataset(dataset, self.out, self.to, self.layout)
+        warnings = write_dataset(dataset, self.out, self.to, self.layout, self.safe_cells)
         labels = dataset.labels
         if self.json:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
             return print_json({"out": str(self.out), **sizes, "warnings": warnings})
-        return print(
+        return print_line(
             f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
             f"({labels.known_share:.2%}){' (see the warnings)' if warnings else ''}"
         )

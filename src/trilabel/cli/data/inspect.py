@@ -6,7 +6,7 @@ from typing import Any
 
 from trilabel.cli.arguments import DataPath
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import MOST_SHOWN, print_json, print_table
+from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
 
 _MOST_CLASSES = 60  # if there are more, only the most and the least frequent are shown
 
@@ -41,30 +41,32 @@ class Inspect:
 
 def print_inspection(found: Mapping[str, Any]) -> None:
     """Prints what `trilabel.data.inspect` found."""
-    print(
+    print_line(
         f"{found['images']:,} images × {found['classes']:,} classes: {found['known']:,} labels known "
         f"({found['known_share']:.2%}), {found['positives']:,} present, {found['negatives']:,} absent"
     )
     for kind, spread in found["per_image"].items():
-        print(f"{kind} per image: {spread['least']} to {spread['most']}, {spread['mean']:.2f} on average")
+        print_line(f"{kind} per image: {spread['least']} to {spread['most']}, {spread['mean']:.2f} on average")
     if found["expected_positives"]:
         from trilabel.labels.expected_positives import ExpectedPositives
 
-        print(ExpectedPositives(source="labeled", **found["expected_positives"]).describe())
+        print_line(ExpectedPositives(source="labeled", **found["expected_positives"]).describe())
     if found["splits"]:
-        print("splits: " + ", ".join(f"{name} {count:,}" for name, count in found["splits"].items()))
+        print_line("splits: " + ", ".join(f"{name} {count:,}" for name, count in found["splits"].items()))
     if found["boxes"]:
-        print(f"boxes: {found['boxes']:,}")
-    print()
+        print_line(f"boxes: {found['boxes']:,}")
+    print_line()
     _print_classes(found["per_class"])
     if found["often_together"]:
-        print("\nmost often present together:")
+        print_line()
+        print_line("most often present together:")
         rows = [[" + ".join(pair["classes"]), f"{pair['images']:,}"] for pair in found["often_together"]]
         print_table(["classes", "images"], rows)
     if "duplicates" in found:
         _print_duplicates(found["duplicates"])
     for warning in found["warnings"]:
-        print(f"\nwarning: {warning}")
+        print_line()
+        print_line(f"warning: {warning}")
 
 
 def _print_classes(per_class: Sequence[Mapping[str, Any]]) -> None:
@@ -75,20 +77,21 @@ def _print_classes(per_class: Sequence[Mapping[str, Any]]) -> None:
     print_table(["class", "present", "absent", "unknown"], rows)
     if len(shown) < len(classes):
         between = len(classes) - len(shown)
-        print(
+        print_line(
             f"({between:,} classes between the {half} most and {half} least frequent are not shown; --json lists all)"
         )
 
 
 def _print_duplicates(found: Mapping[str, Any]) -> None:
     groups = found["groups"]
-    print(
-        f"\n{len(groups):,} images occur more than once, {sum(map(len, groups)):,} files in all; "
+    print_line()
+    print_line(
+        f"{len(groups):,} images occur more than once, {sum(map(len, groups)):,} files in all; "
         f"{found['across_splits']:,} of them in several splits, {found['contradicting']:,} with contradicting labels"
     )
     for group in groups[:MOST_SHOWN]:
-        print(f"  {' = '.join(group)}")
+        print_line(f"  {' = '.join(group)}")
     if len(groups) > MOST_SHOWN:
-        print(f"  (and {len(groups) - MOST_SHOWN:,} more; --json lists all)")
+        print_line(f"  (and {len(groups) - MOST_SHOWN:,} more; --json lists all)")
     if found["images_without_file"]:
-        print(f"{found['images_without_file']:,} images have no file and were not compared")
+        print_line(f"{found['images_without_file']:,} images have no file and were not compared")

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trilabel.cli.arguments import UsageError
+from trilabel.cli.arguments import SafeCells, UsageError
 from trilabel.cli.data.output import check_writable, write_dataset
 from trilabel.cli.data_options import read_data
-from trilabel.cli.render import MOST_SHOWN, print_json, print_table
+from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,7 @@ class Merge:
     """What to do with a label that is present in one set and absent in another."""
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace a file, or write into a folder that is not empty (other files in it are left alone)."""
     json: bool = False
@@ -45,7 +46,7 @@ class Merge:
         from trilabel.data.merge import merge
         from trilabel.data.merge.class_map import read_class_map
 
-        check_writable(self.out, self.to, "wide", self.overwrite)
+        check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
         if len(self.sets) < 2:
             raise UsageError("data merge: give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
@@ -54,7 +55,7 @@ class Merge:
         classes = read_class_map(self.map) if self.map else None
         sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
-        write_dataset(merged, self.out, self.to, "wide")
+        write_dataset(merged, self.out, self.to, "wide", self.safe_cells)
         print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)
 
 
@@ -67,33 +68,36 @@ def _name_and_path(text: str) -> tuple[str, str]:
 
 def print_merge(out: str, found: Mapping[str, Any]) -> None:
     """Prints the report of `trilabel.data.merge`."""
-    print(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
+    print_line(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
     rows = [[one["set"], *(f"{one[key]:,}" for key in ("images", "classes", "known"))] for one in found["sets"]]
     print_table(["set", "images", "classes", "labels known"], rows)
     shared = found["classes_in_several_sets"]
-    print(f"\n{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
-    print(f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict")
+    print_line()
+    print_line(f"{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
+    print_line(
+        f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict"
+    )
     for name, count in list(found["contradicting_per_class"].items())[:MOST_SHOWN]:
-        print(f"  {name}: {count:,}")
+        print_line(f"  {name}: {count:,}")
     for one in found["contradictions"][:MOST_SHOWN]:
-        print(
+        print_line(
             f"  {one['image']}, {one['class']}: present in {', '.join(one['present'])}, "
             f"absent in {', '.join(one['absent'])}"
         )
     if found["contradicting"] > MOST_SHOWN:
-        print("  (--json lists all)")
+        print_line("  (--json lists all)")
     if found["images_in_different_splits"]:
-        print(
+        print_line(
             f"{found['images_in_different_splits']:,} images are in different splits of different sets "
             "and are kept out of train"
         )
     if not found["images_in_several_sets"]:
         ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
-        print(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
+        print_line(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")
     for one in found["classes_joined_of_some"][:MOST_SHOWN]:
-        print(
+        print_line(
             f"hint: {one['set']} has no {' or '.join(map(repr, one['lacks']))}: where "
             f"{' and '.join(map(repr, one['has']))} is absent, {one['class']!r} is absent"
         )
     for names in found["classes_with_similar_names"][:MOST_SHOWN]:
-        print(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")
+        print_line(f"hint: {' and '.join(map(repr, names))} stay different classes; --map makes them one")

@@ -1,7 +1,7 @@
 """Writing a data set from a command."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trilabel.cli.arguments import check_output
 from trilabel.log import log
@@ -12,23 +12,25 @@ if TYPE_CHECKING:
 Layout = Literal["wide", "long"]
 
 
-def check_writable(out: Path, format: str | None, layout: Layout, overwrite: bool) -> None:
+def check_writable(out: Path, format: str | None, layout: Layout, overwrite: bool, safe_cells: bool = False) -> None:
     """Raises an error for output that cannot be written, before anything is read, since reading may take long."""
     from trilabel.data.formats import writer_of
 
     check_output(out, overwrite)
-    writer_of(out, format, _options(layout))
+    writer_of(out, format, _options(layout, safe_cells))
 
 
-def write_dataset(dataset: "Dataset", out: Path, format: str | None, layout: Layout) -> list[str]:
+def write_dataset(
+    dataset: "Dataset", out: Path, format: str | None, layout: Layout, safe_cells: bool = False
+) -> list[str]:
     """Writes the data set; logs and returns warnings about what the format cannot store."""
     from trilabel.data import write
 
-    warnings = write(dataset, out, format, **_options(layout))
+    warnings = write(dataset, out, format, **_options(layout, safe_cells))
     for warning in warnings:
         log.warning(f"{out}: {warning}")
     return warnings
 
 
-def _options(layout: Layout) -> dict[str, str]:
-    return {"layout": layout} if layout != "wide" else {}
+def _options(layout: Layout, safe_cells: bool) -> dict[str, Any]:
+    return ({"layout": layout} if layout != "wide" else {}) | ({"safe_cells": True} if safe_cells else {})

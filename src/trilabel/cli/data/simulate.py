@@ -6,10 +6,10 @@ from typing import Annotated
 
 import tyro
 
-from trilabel.cli.arguments import DataPath
+from trilabel.cli.arguments import DataPath, SafeCells
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
-from trilabel.cli.render import print_json
+from trilabel.cli.render import print_json, print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,7 @@ class Simulate:
     """Hide labels of this split only ("all": everywhere)."""
     layout: Layout = "wide"
     """Layout of a table: a column per class, or a row per label."""
+    safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace the file if it exists."""
     json: bool = False
@@ -41,19 +42,19 @@ class Simulate:
     def __call__(self) -> None:
         from trilabel.labels import simulate
 
-        check_writable(self.out, None, self.layout, self.overwrite)
+        check_writable(self.out, None, self.layout, self.overwrite, self.safe_cells)
         dataset = read_data(self.data, self.reading.chosen())
         rows = dataset.rows_of(self.split)
         labels = simulate.apply_to_rows(dataset.labels, rows, self.setting, self.seed)
         seed = "" if self.seed is None else f", seed {self.seed}"
         note = f"labels of {self.split} hidden by {self.setting}{seed}"
         left = replace(dataset.with_labels(labels), notes=(*dataset.notes, note))
-        write_dataset(left, self.out, None, self.layout)
+        write_dataset(left, self.out, None, self.layout, self.safe_cells)
         before, after = dataset.labels[rows], labels[rows]
         if self.json:
             known = {"known_before": before.known, "known_after": after.known}
             return print_json({"table": str(self.out), "images": len(rows), **known})
-        return print(
+        return print_line(
             f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
             f"({after.known_share:.2%} of all known); read it without --images, its paths are relative to its folder"
         )

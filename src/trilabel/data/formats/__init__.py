@@ -31,6 +31,7 @@ from trilabel.data.options import check_options, options_from_text, options_of
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.data.text_files import peeking_once
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.input_files import check_regular, open_input
 from trilabel.settings import choices_of
 
 __all__ = ["FORMATS", "Format", "describe_formats", "format_of", "options_from_text", "options_of", "writer_of"]
@@ -93,6 +94,9 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
 
 def format_of(path: Path, format: str | None) -> str:
     """The name of the given format, or else of the first that detects the path."""
+    is_file = path.exists() and not path.is_dir()
+    if is_file:
+        check_regular(path)
     known = ", ".join(FORMATS)
     if format is not None:
         if format not in FORMATS:
@@ -102,6 +106,8 @@ def format_of(path: Path, format: str | None) -> str:
         for name, reader in FORMATS.items():
             if reader.detect(path):
                 return name
+    if is_file:
+        open_input(path).close()  # if it may not be read, that is why no format recognized its bytes
     if path.suffix.lower() in _SPREADSHEETS:
         raise TrilabelError(f"{path}: a spreadsheet is not read; save it as CSV (UTF-8)")
     if path.is_dir() and not any(path.iterdir()):

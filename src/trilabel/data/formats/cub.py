@@ -10,10 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.assemble import check_fits
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
+from trilabel.input_files import read_input
 from trilabel.labels import Labels
 
 RULE = "attributes marked present are present, others absent; attributes marked not visible are unknown"
@@ -44,6 +46,7 @@ def read(
     known, signs, unseen = _entries(home / _LABELS, files, attributes)
     if not_visible == "unknown":
         signs = np.where(unseen, np.int8(0), signs)
+    check_fits(path, len(files), len(attributes))
     signed = np.zeros(len(files) * len(attributes), np.int8)
     signed[known] = signs
     labels = Labels.from_signed(signed.reshape(len(files), len(attributes)), attributes.values(), files.values())
@@ -121,7 +124,7 @@ def _entries(
 ) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.bool_]]:
     """(places in the matrix of labels, +1 or −1, whether it was marked not visible) of every line."""
     try:
-        content = file.read_bytes()
+        content = read_input(file)
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:

@@ -60,7 +60,7 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     if unlisted == "unknown":
         return dataset
     in_folder = np.flatnonzero(np.diff(dataset.labels.csr.indptr))
-    return replace(dataset, labels=fill_absent(dataset.labels, in_folder))
+    return replace(dataset, labels=fill_absent(path, dataset.labels, in_folder))
 
 
 def _without_splits(parts: list[list[str]]) -> tuple[list[list[str]], dict[str, NDArray[np.int64]]]:

@@ -5,6 +5,7 @@ Every array is mapped into memory, and read from disk when it is used.
 """
 
 import json
+import math
 import mmap
 import os
 import zlib
@@ -21,6 +22,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import RootedPaths, relative_to, root_of
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
+from trilabel.input_files import open_input
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 from trilabel.log import Advance, progress
@@ -44,12 +46,14 @@ def detect(path: Path) -> bool:
 def read(path: Path, *, images: str | Path | None = None, verify: bool = False) -> Dataset:
     """Opens the file. `verify` compares every byte with its checksum, as is always done for files up to 64 MB.
 
-    For larger files only the row offsets are always checked, because SciPy does not check them.
+    In larger files only the row offsets are always compared. Numbers that refer to other parts are checked in any file:
+    NumPy and SciPy rely on them, and somebody else may have made the file.
     """
-    arrays, about = _open(path)
-    verify = verify or sum(array.nbytes for array in arrays.values()) <= _ALWAYS_CHECKED
-    _compare(path, arrays if verify else {"row_ends": arrays["row_ends"]}, about["checksums"])
     try:
+        arrays, about = _open(path)
+        verify = verify or sum(array.nbytes for array in arrays.values()) <= _ALWAYS_CHECKED
+        _compare(path, arrays if verify else {"row_ends": arrays["row_ends"]}, about["checksums"])
+        _check_references(arrays, about)
         shape = about["images"], about["classes"]
         csr = sp.csr_array((arrays["values"], arrays["columns"], arrays["row_ends"]), shape=shape)
         if verify:
@@ -61,7 +65,10 @@ def read(path: Path, *, images: str | Path | None = None, verify: bool = False) 
         splits = {name: arrays[f"split {number}"] for number, name in enumerate(about["splits"])}
         boxes = Boxes(*(arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))) if "box cls" in arrays else None
         return Dataset(labels.ids, paths, labels, splits, boxes, notes=tuple(about["notes"]))
-    except (KeyError, ValueError, TypeError) as error:  # a header that does not match the arrays
+    except TrilabelError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        # a header that does not match the arrays
         raise TrilabelError(f"{path}: damaged ({error}); write it again") from None
 
 
@@ -131,6 +138,42 @@ def _names(arrays: _Arrays, name: str) -> Names:
     return Names.from_buffer(arrays[name], arrays[f"{name} ends"], distinct)
 
 
+def _check_references(arrays: _Arrays, about: dict[str, Any]) -> None:
+    """Raises a ValueError for a number that refers to something that is not there."""
+    ends, columns, values = arrays["row_ends"], arrays["columns"], arrays["values"]
+    images, classes = int(about["images"]), int(about["classes"])
+    _require("row_ends", len(ends) == images + 1 and _ascends(ends, len(columns)))
+    _require("columns", len(columns) == len(values) and _below(columns, classes))
+    _require("values", values.dtype == np.int8)
+    for name, count in (("ids", images), ("classes", classes), ("paths", images)):
+        if name in arrays:
+            ends, buffer = arrays[f"{name} ends"], arrays[name]
+            _require(name, buffer.dtype == np.uint8 and len(ends) == count + 1 and _ascends(ends, len(buffer)))
+    for name, rows in arrays.items():
+        _require(name, not name.startswith("split ") or _below(rows, images))
+    if "box cls" in arrays:
+        image, cls, corners = (arrays[f"box {part}"] for part in ("image", "cls", "xyxy"))
+        _require("box image", _below(image, images) and _below(cls, classes))
+        _require("box xyxy", corners.dtype == np.float32 and corners.shape == (len(image), 4) == (len(cls), 4))
+    _require("notes", all(isinstance(each, str) for each in (*about["notes"], *about["splits"], about["root"])))
+
+
+def _require(name: str, sound: bool) -> None:
+    if not sound:
+        raise ValueError(f"{name!r} does not fit the other parts")
+
+
+def _ascends(ends: NDArray[Any], last: int) -> bool:
+    whole = ends.ndim == 1 and ends.dtype.kind == "i" and len(ends) > 0
+    return whole and ends[0] == 0 and ends[-1] == last and not (ends[1:] < ends[:-1]).any()
+
+
+def _below(numbers: NDArray[Any], count: int) -> bool:
+    """Whether these are whole numbers from 0 to below `count`."""
+    whole = numbers.ndim == 1 and numbers.dtype.kind == "i"
+    return whole and (not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < count))
+
+
 # ---- the container
 
 
@@ -161,11 +204,13 @@ def _text_checksum(about: str, entries: dict[str, Any]) -> str:
 def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
     """All arrays, mapped into memory, and the header; checked to belong together."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         length = int.from_bytes(whole[:8], "little")
         entries = json.loads(whole[8 : 8 + length])
         version, about, checksum = (entries["__metadata__"][key] for key in ("trilabel", "about", "checksum"))
+    except TrilabelError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         what = "empty" if not path.stat().st_size else "not a trilabel file, or cut short"
         raise TrilabelError(f"{path}: {what}; write it again") from None
@@ -182,7 +227,9 @@ def _open(path: Path) -> tuple[_Arrays, dict[str, Any]]:
 
 
 def _mapped(whole: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
-    count, (begin, _) = int(np.prod(entry["shape"])), entry["data_offsets"]
+    count, (begin, end) = math.prod(entry["shape"]), entry["data_offsets"]
+    if not 0 <= begin <= end or count * np.dtype(_KINDS[entry["dtype"]]).itemsize != end - begin:
+        raise ValueError("an array is larger or smaller than its part of the file")
     return np.frombuffer(whole, _KINDS[entry["dtype"]], count, start + begin).reshape(entry["shape"])
 
 

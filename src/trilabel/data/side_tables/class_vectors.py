@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.errors import TrilabelError
+from trilabel.input_files import open_input
 
 _LONGEST_LINE = 1 << 20
 _FIRST_TOKEN = re.compile(rb"\s*(\S+)")
@@ -68,7 +69,7 @@ def _search(path: str | Path, names: list[str], size: int) -> tuple[dict[str, ND
 def _lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """(number from 1, line)."""
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
                 if len(line) == _LONGEST_LINE:
                     raise TrilabelError(

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from trilabel.data.side_tables.side_information import rows_of
+from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
 from trilabel.labels import Labels
@@ -101,8 +102,9 @@ def edges(graph: LabelGraph, classes: Sequence[str]) -> Iterator[tuple[str, str,
         yield from ((label, classes[other], weight) for other, weight, used in zip(*row, strict=True) if used)
 
 
-def write(graph: LabelGraph, classes: Sequence[str], path: str | Path) -> None:
-    """Writes a table that `from_file` reads."""
+def write(graph: LabelGraph, classes: Sequence[str], path: str | Path, safe_cells: bool = False) -> None:
+    """Writes a table that `from_file` reads, unless `safe_cells` puts an apostrophe in front of formulas."""
+    classes = list(map(safe_cell, classes)) if safe_cells else classes
     rows = ((label, neighbor, f"{weight:.6g}") for label, neighbor, weight in edges(graph, classes))
     write_csv(path, ("label", "neighbor", "weight"), rows)
 

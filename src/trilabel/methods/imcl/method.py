@@ -68,6 +68,7 @@ class Imcl(Method[ImclSettings]):
     description = "predictions follow those of similar images and related labels, both learned as well (IMCL)"
     suits = "positives and negatives known, few of each; images that resemble each other"
     cost = "as plain BCE, and products of all pairs of images in batch and memory"
+    less_memory = "use a smaller --set memory"
     index: Tensor  # C×k_a, see LabelGraph
     used: Tensor
     weight: Tensor
@@ -105,6 +106,11 @@ class Imcl(Method[ImclSettings]):
                 raise TrilabelError(f"imcl: {name} must be 0 or more, not {getattr(settings, name)}")
         if settings.side is None and settings.side_weight != ImclSettings.side_weight:
             raise TrilabelError("imcl: side_weight needs side information; give its table with side=FILE")
+
+    @classmethod
+    def memory_needed(cls, settings: ImclSettings, labels: Labels, features: int = 0) -> int:
+        """Labels and features of recent images."""
+        return settings.memory * (4 * labels.shape[1] + 4 * features + 8)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass; the neighbors of each image; BCE and both kinds of smoothness."""
@@ -159,6 +165,10 @@ class Imcl(Method[ImclSettings]):
         if torch.is_grad_enabled():
             self.ratios[place] = ratio
         return ratio
+
+    def own_memory(self) -> dict[str, Tensor]:
+        """Each process has its own ratios, from its first batch, and its own recent images."""
+        return {"ratios": self.ratios, **{f"memory.{name}": value for name, value in self.memory.named_buffers()}}
 
     @torch.no_grad()
     def sync(self, all_reduce: AllReduce) -> None:

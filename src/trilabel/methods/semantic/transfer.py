@@ -90,6 +90,10 @@ class SemanticTransfer(Method[SemanticTransferSettings]):
         mean = likeness(features, self.recent.features)
         return mean if self.settings.mean == "all" else mean / self.recent.filled_share().clamp(min=1e-9)
 
+    def own_memory(self) -> dict[str, Tensor]:
+        """Each process remembers the positives of its own batches."""
+        return {f"recent.{name}": value for name, value in self.recent.named_buffers()}
+
     def sync(self, all_reduce: AllReduce) -> None:
         """See `RecentPositives.sync`."""
         self.recent.sync(all_reduce)

@@ -21,6 +21,7 @@ class Head(nn.Module, Generic[S]):
     Settings: type[S] = NoSettings  # type: ignore[assignment]  # a Head[NoSettings] need not name it
     description: ClassVar[str]  # one line for the command line
     class_size: int = 0  # numbers in the class features that a head may have (see `SemanticHead`); 0: it has none
+    keeps_map: ClassVar[bool] = False  # whether `reduce_features` gives the whole map, from which `maps` can be made
     settings: S
 
     def __init__(self, features: int, classes: int, settings: S | None = None, labels: Labels | None = None) -> None:
@@ -50,6 +51,8 @@ class MapHead(Head[S]):
 
     The weights have the same names in all of these heads, so each can start from another's.
     """
+
+    keeps_map = True
 
     def __init__(self, features: int, classes: int, settings: S | None = None, labels: Labels | None = None) -> None:
         super().__init__(features, classes, settings, labels)

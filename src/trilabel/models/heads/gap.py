@@ -13,6 +13,7 @@ class GapHead(MapHead[NoSettings]):
     """
 
     description = "global average pooling and a linear layer"
+    keeps_map = False
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×D."""

@@ -1,10 +1,12 @@
 """The files that a comparison writes, kept up to date while it runs."""
 
+import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trilabel.compare import CellResult, Comparison, ComparisonResults
+from trilabel.compare import CellKey, CellResult, Comparison, ComparisonResults
 from trilabel.files import write_csv, write_text
+from trilabel.log import log, truncate_list
 from trilabel.report import plots
 from trilabel.report.comparison.csv_tables import cells_csv, statistics_csv
 from trilabel.report.comparison.latex import as_latex
@@ -14,7 +16,16 @@ from trilabel.report.comparison.remarks import protocol
 
 
 def run_and_report(comparison: Comparison, on_progress: Callable[[], None] = lambda: None) -> list[CellResult]:
-    """Runs a comparison and writes its tables after each cell, and its plot at the end."""
+    """Runs a comparison and writes its tables after each cell, and its plot at the end.
+
+    The tables show what the comparison is about, and no other runs in its folder.
+    """
+    if others := _shown_before(comparison.out) - set(comparison.spec.cell_keys()):
+        rows = truncate_list(sorted({f"{key.row}, {key.labels}" for key in others}))
+        log.warning(
+            f"{comparison.out}: the tables showed {len(others)} cells that are not compared now ({rows}) and leave "
+            "them out from here on; their results stay: name all rows to see them in one table, or choose another --out"
+        )
 
     def update() -> None:
         if comparison.cells or comparison.failed:  # not during the search
@@ -25,6 +36,15 @@ def run_and_report(comparison: Comparison, on_progress: Callable[[], None] = lam
     write_tables(*_content(comparison))
     write_plot(comparison.out, comparison.results)
     return cells
+
+
+def _shown_before(folder: Path) -> set[CellKey]:
+    """The cells that the tables in a folder show."""
+    try:
+        with (folder / "cells.csv").open(encoding="utf-8", newline="") as file:
+            return {CellKey(row["method"], row["labels"], int(row["seed"])) for row in csv.DictReader(file)}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):  # none, or not ours
+        return set()
 
 
 def _content(comparison: Comparison) -> tuple[Path, ComparisonResults, str, list[str]]:

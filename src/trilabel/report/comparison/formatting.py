@@ -3,6 +3,7 @@
 import math
 
 from trilabel.compare.results import SeedStatistics
+from trilabel.printable import printable
 
 NO_VALUE = "—"
 _MOST_LETTERS = 40  # of a name in a plot
@@ -31,8 +32,8 @@ def number_text(value: float | None) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and repeated spaces."""
-    return " ".join(text.split())
+    """The text without line breaks, repeated spaces and control characters."""
+    return printable(" ".join(text.split()))
 
 
 def plot_label(name: str) -> str:

@@ -27,7 +27,9 @@ def live_table(cells: Sequence[CellResult], planned: Sequence[CellKey], running:
             of_cell = [key for key in keys if (key.row, key.labels) == (row, labels)]
             text = _so_far(found.get((row, labels)), len(of_cell), running in of_cell)
             column.append(Text(text, style="bold" if row in best else ""))
-        table.add_column(Text(labels), justify="right", overflow="fold", width=_width(labels, column, len(settings)))
+        table.add_column(
+            Text(one_line(labels)), justify="right", overflow="fold", width=_width(labels, column, len(settings))
+        )
         columns.append(column)
     for texts in zip(*columns, strict=True):
         table.add_row(*texts)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracles import assembling
-from trilabel.data.formats._shared.assemble import assemble
+from trilabel.data.formats._shared.assemble import assemble, check_fits
 from trilabel.errors import TrilabelError
 
 
@@ -50,3 +50,9 @@ def test_splits_boxes_and_notes():
 def test_mistakes_name_what_was_read():
     with pytest.raises(TrilabelError, match=r"^x.json: image '1' is listed twice"):
         assemble(Path("x.json"), ids=["1", "1"], paths=["1", "1"], classes=["cat"], entries=[])
+
+
+def test_absent_labels_that_do_not_fit_into_memory_are_refused_before_they_are_made():
+    with pytest.raises(TrilabelError, match=r"x.yaml: 9,000,000 images × 999,999 classes .* GB of memory, .* are free"):
+        check_fits(Path("x.yaml"), 9_000_000, 999_999)
+    check_fits(Path("x.yaml"), 1000, 1000)

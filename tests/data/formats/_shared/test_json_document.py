@@ -135,3 +135,22 @@ def test_the_line_of_a_value_is_where_it_stands(value, data, indent):
 def test_first_key(tmp_path, text, key):
     (tmp_path / "a").write_text(text)
     assert first_key(tmp_path / "a") == key and first_key(tmp_path) is None
+
+
+def test_brackets_inside_brackets_are_refused_in_a_line(tmp_path):
+    file = tmp_path / "a.json"
+    for text in ("[" * 1_000_000, '{"a":' * 1_000_000, "[" * 100_000 + "]" * 100_000):
+        file.write_text(text)
+        with pytest.raises(TrilabelError, match="damaged JSON") as caught:
+            Json.read(file, list)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_deep_value_in_the_wrong_place_is_named(tmp_path):
+    """As deep as can be read at all: showing it must not fail either."""
+    file = tmp_path / "a.json"
+    for depth in (500, 900, 940, 960, 980):
+        file.write_text('{"images": {"x": ' + "[" * depth + "]" * depth + "}}")
+        with pytest.raises(TrilabelError) as caught:
+            Json.read(file).item("images").get("x", str)
+        assert "\n" not in str(caught.value)

@@ -29,3 +29,25 @@ def test_xml(tmp_path):
     assert (
         refusal(lambda: read_xml(tmp_path / "b"), tmp_path / "b") == "FILE: cannot be read (No such file or directory)"
     )
+
+
+def test_entities_are_refused_and_other_files_never_read(tmp_path):
+    file, secret = tmp_path / "a.xml", tmp_path / "secret"
+    secret.write_text("secret")
+    levels = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+    for content in (
+        f'<!DOCTYPE a [<!ENTITY a0 "boom">{levels}]><a>&a11;</a>',
+        f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{secret}">]><a>&x;</a>',
+        f'<!DOCTYPE a [<!ENTITY % x SYSTEM "file://{secret}"> %x;]><a/>',
+    ):
+        for encoding in ("utf-8", "utf-16"):
+            file.write_bytes(content.encode(encoding))
+            assert refusal(lambda: read_xml(file), file).startswith("FILE: defines entities")
+    file.write_text(f'<!DOCTYPE a SYSTEM "file://{secret}"><a b="1"/>')
+    assert read_xml(file).get("b") == "1"
+
+
+def test_elements_inside_elements_inside_elements(tmp_path):
+    """Many of them: nothing in C or Python may walk them by calling itself."""
+    (tmp_path / "a.xml").write_text("<a>" * 200_000 + "</a>" * 200_000)
+    assert sum(1 for _ in read_xml(tmp_path / "a.xml").iter()) == 200_000

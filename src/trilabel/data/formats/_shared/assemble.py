@@ -7,16 +7,19 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import split_name
+from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
 Entry = tuple[int, int, int]  # image, class, +1 or −1
 Box = tuple[int, int, float, float, float, float]  # image, class; left, top, right, bottom as shares of the image
+_BYTES_A_LABEL = 12  # of the matrix and of what it is made from
 Unlisted = Literal["absent", "unknown"]  # the value of a label that an annotated image does not list
 
 
@@ -46,7 +49,7 @@ def assemble(
     keys = rows * len(classes) + columns
     contested = np.intersect1d(keys[signs > 0], keys[signs < 0]) if (signs < 0).any() else keys[:0]
     if len(absent_in):
-        labels = fill_absent(labels, np.asarray(absent_in, np.int64), contested)
+        labels = fill_absent(path, labels, np.asarray(absent_in, np.int64), contested)
     notes = list(notes)
     if len(contested):
         notes.append(f"{len(contested)} labels are given both as present and as absent: they are unknown")
@@ -65,9 +68,23 @@ def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[A
     return np.fromiter(chain.from_iterable(rows), dtype).reshape(-1, width)
 
 
-def fill_absent(labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.int64] | None = None) -> Labels:
+def check_fits(path: Path, images: int, classes: int) -> None:
+    """Refuses images with labels of all classes if these do not fit into memory, before any is made."""
+    needed, free = images * classes * _BYTES_A_LABEL, free_memory(torch.device("cpu"))
+    if needed > free:
+        raise TrilabelError(
+            f"{path}: {images:,} images × {classes:,} classes that are all present or absent need "
+            f"{needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free; leave out some, or read labels that "
+            "are not listed as unknown"
+        )
+
+
+def fill_absent(
+    path: Path, labels: Labels, absent_in: NDArray[np.int64], contested: NDArray[np.int64] | None = None
+) -> Labels:
     """The labels with unknown ones in the images `absent_in` made absent, except contested ones."""
     images, classes = labels.shape
+    check_fits(path, len(absent_in), classes)
     sizes = np.diff(labels.csr.indptr).astype(np.int64)
     filled = np.zeros(images, bool)
     filled[absent_in] = True

@@ -75,7 +75,7 @@ class TableFile:
         raises the errors of pandas and, after the last row, DamagedTable.
         """
         self._file.seek(0)
-        checked, width, rows = CheckedBytes(self._file, self.delimiter), len(self.header), 0
+        checked, width, rows = CheckedBytes(self._file, self.path, self.delimiter), len(self.header), 0
         # Category columns would save a step later, but pandas ≥ 3.1 makes numbers of texts such as "007".
         dtypes = dict.fromkeys(range(width), object) | {image: f"S{name_size}"}
         with (

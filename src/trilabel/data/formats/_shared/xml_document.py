@@ -4,12 +4,20 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from trilabel.errors import TrilabelError
+from trilabel.input_files import read_input
+
+_ENTITY = b"<!ENTITY"
 
 
 def read_xml(file: Path) -> ElementTree.Element:
     """The root element of an XML file."""
     try:
-        return ElementTree.fromstring(file.read_bytes())
+        content = read_input(file)
+        if _ENTITY in content.replace(b"\0", b""):  # also in UTF-16
+            raise TrilabelError(f"{file}: defines entities, which can become gigabytes; export it without them")
+        return ElementTree.fromstring(content)
+    except TrilabelError:
+        raise
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     except ElementTree.ParseError as error:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image
+from PIL import ExifTags
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.decode import open_image
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
@@ -115,7 +116,7 @@ def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
     if dataset.images is not None:
         return int(dataset.images.shape[3]), int(dataset.images.shape[2])
     try:
-        with Image.open((dataset.paths or ())[row]) as file:
+        with open_image((dataset.paths or ())[row]) as file:
             width, height = file.size
             lying = file.getexif().get(ExifTags.Base.Orientation) in _LYING
     except Exception:  # PIL raises a dozen kinds of errors for damaged bytes

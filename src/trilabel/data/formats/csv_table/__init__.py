@@ -71,7 +71,7 @@ def read(
             "(both are absent)"
         )
     if unlisted == "absent":
-        labels = fill_absent(labels, np.flatnonzero(np.diff(labels.csr.indptr)))
+        labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
     paths, missing = locate(images or path.parent, labels.ids if files is None else files)
     notes = _notes(
         table, values == "signed", unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root

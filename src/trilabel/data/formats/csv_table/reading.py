@@ -60,6 +60,8 @@ class _TableReader:
                 yield names, chunk
         except DamagedTable:
             self.refuse(otherwise=None)
+        except TrilabelError:
+            raise
         except (ValueError, EOFError, OSError, zlib.error) as error:  # pandas has several kinds of ValueError
             self.refuse(f"cannot be read as a table ({str(error).strip()})")
         if not count:

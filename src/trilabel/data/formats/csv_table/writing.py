@@ -1,7 +1,7 @@
 """Writing tables of labels that `csv_table.read` reads back."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,8 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.label_columns import label_cells, split_column
 from trilabel.data.formats.csv_table.layout import find_columns
 from trilabel.data.image_paths import relative_to
-from trilabel.data.tables import DELIMITERS, open_table, table_suffix
+from trilabel.data.spreadsheet_cells import count_formulas, formula_note, safe_cell
+from trilabel.data.tables import DELIMITERS, create_table, table_suffix
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.labels import Labels
@@ -21,12 +22,15 @@ from trilabel.log import progress
 _IMAGES_AT_ONCE = 4096
 
 
-def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide") -> list[str]:
+def write(
+    data: Dataset | Labels, path: str | Path, layout: Literal["wide", "long"] = "wide", safe_cells: bool = False
+) -> list[str]:
     """Writes labels as a table; of a data set also its splits and the paths of its images. Returns notes on what is
     left out.
 
     Reading it back gives the same images and classes in the same order, including those without known labels.
-    An existing file is replaced completely or not at all.
+    An existing file is replaced completely or not at all. With `safe_cells`, names that a spreadsheet would run as
+    formulas get an apostrophe in front, which reading back does not remove.
     """
     path = Path(path)
     labels = data if isinstance(data, Labels) else data.labels
@@ -34,23 +38,36 @@ def write(data: Dataset | Labels, path: str | Path, layout: Literal["wide", "lon
     header = ["image", *beside, *(labels.classes if layout == "wide" else ("label", "value"))]
     _refuse_unreadable(labels, path, header, layout)
     # Before Python 3.13 the writer leaves a carriage return unquoted if its own line ends have none.
+    cell = safe_cell if safe_cells else str
     returns = any((names.buffer == ord("\r")).any() for names in (labels.ids, labels.classes))
-    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+    with replacing(path) as temporary, create_table(temporary) as file:
         writer = csv.writer(
             file,
             delimiter=DELIMITERS.get(table_suffix(path), ","),
             lineterminator="\n",
             quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
         )
-        writer.writerow(header)
-        rows = ([row] for row in label_cells(labels)) if layout == "wide" else _long_rows(labels)
-        images = zip(labels.ids, *beside.values(), rows, strict=True)
+        writer.writerow(map(cell, header))
+        rows = ([row] for row in label_cells(labels)) if layout == "wide" else _long_rows(labels, cell)
+        images = zip(*(map(cell, names) for names in (labels.ids, *beside.values())), rows, strict=True)
         with progress(f"writing {path.name}, images", len(labels)) as advance:
             while part := list(islice(images, _IMAGES_AT_ONCE)):
                 writer.writerows([*start, *end] for *start, ends in part for end in ends)
                 advance(len(part))
-    boxes = None if isinstance(data, Labels) else data.boxes
-    return [f"{len(boxes.image)} boxes are not written: a table has no place for them"] if boxes is not None else []
+    notes = []
+    if not isinstance(data, Labels) and data.boxes is not None:
+        notes.append(f"{len(data.boxes.image)} boxes are not written: a table has no place for them")
+    if not safe_cells and (count := _formulas(data, path)):
+        notes.append(formula_note(count))
+    return notes
+
+
+def _formulas(data: Dataset | Labels, path: Path) -> int:
+    """How many names a spreadsheet would run, each counted once."""
+    if isinstance(data, Labels):
+        return count_formulas(data.ids, data.classes)
+    files = _columns_beside(data, path).get("path", ())
+    return count_formulas(data.labels.ids, data.labels.classes, data.splits, files)
 
 
 def write_known(labels: Labels, path: str | Path) -> None:
@@ -59,7 +76,7 @@ def write_known(labels: Labels, path: str | Path) -> None:
     _refuse_unreadable(labels, path, ["image", "label", "value"], "long")
     known = labels.csr.tocoo()
     classes = list(labels.classes)
-    with replacing(path) as temporary, open_table(temporary, "wt") as file:
+    with replacing(path) as temporary, create_table(temporary) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("image", "label", "value"))
         for row, column, value in zip(known.row.tolist(), known.col.tolist(), known.data.tolist(), strict=True):
@@ -88,12 +105,12 @@ def _wide_header_is_clear(header: list[str], classes: int) -> bool:
         return False
 
 
-def _long_rows(labels: Labels) -> Iterator[list[tuple[str, str]]]:
+def _long_rows(labels: Labels, cell: Callable[[str], str]) -> Iterator[list[tuple[str, str]]]:
     """For every image its known labels, one row each; one empty row if there are none, so that the image is kept.
 
     The first image lists every class, known or not, so that the order of the classes is also kept.
     """
-    classes, texts = list(labels.classes), ("0", "", "1")
+    classes, texts = list(map(cell, labels.classes)), ("0", "", "1")
     ends = labels.csr.indptr.tolist()
     yield [(name, texts[value + 1]) for name, value in zip(classes, labels.rows([0])[0].tolist(), strict=True)]
     for start, end in pairwise(ends[1:]):

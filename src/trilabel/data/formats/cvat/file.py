@@ -7,6 +7,7 @@ from xml.parsers import expat
 
 from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.errors import TrilabelError
+from trilabel.input_files import read_input
 
 
 class Document:
@@ -23,7 +24,7 @@ class Document:
         lines: list[int] = []
         parser = expat.ParserCreate()
         parser.StartElementHandler = lambda *_: lines.append(parser.CurrentLineNumber)
-        parser.Parse(self.file.read_bytes(), True)
+        parser.Parse(read_input(self.file), True)
         return TrilabelError(f"{self.file}, line {lines[wanted]}: {what}")
 
     def text(self, element: Element, key: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.label_columns import label_cells, split_column
 from trilabel.data.image_paths import relative_to, split_name
+from trilabel.data.spreadsheet_cells import count_formulas, formula_note
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
 from trilabel.labels import Labels
@@ -41,6 +42,8 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         columns["split"] = split_column(dataset, file)
     rows = ([*start, *row] for *start, row in zip(*columns.values(), label_cells(labels), strict=True))
     write_csv(file, [*columns, *labels.classes], rows)
+    if count := count_formulas(labels.classes, dataset.splits, *(columns[name] for name in columns if name != "split")):
+        notes.append(formula_note(count, offered=False))
     return notes
 
 

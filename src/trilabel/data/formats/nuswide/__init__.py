@@ -17,6 +17,7 @@ from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
+from trilabel.input_files import read_input
 from trilabel.labels.names import Names
 
 RULE = "1 is present, 0 is absent; in the table, listed concepts are present and all others absent"
@@ -167,7 +168,7 @@ def _entries(parts: Sequence[_Part], classes: Sequence[str]) -> Iterator[Entry]:
 def _column(file: Path, count: int, images: Path) -> NDArray[np.bool_]:
     """Whether each image has the concept: a file of `count` lines of 1 or 0."""
     try:
-        content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        content = read_input(file).removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
     lines = content.translate(None, b" \t\r").split(b"\n")

@@ -97,13 +97,17 @@ def _split_of_each(root: Path, image_root: Path, sources: Sequence[SplitImages])
     return splits, notes
 
 
+def _is_part(name: str) -> bool:
+    return is_image(name) or name.endswith(".txt")
+
+
 def _in_folder(root: Path, image_root: Path, source: SplitImages) -> tuple[list[str], list[str]]:
     """The images of a folder; if it has none, the images of its label files."""
     inside = "" if source.where == "." else f"{source.where}/"
     folder = labels_folder(source.where)
-    images = [inside + name for name in sorted(files_below(image_root / source.where)) if is_image(name)]
+    images = [inside + name for name in sorted(files_below(image_root / source.where, _is_part)) if is_image(name)]
     expected = {label_of(name) for name in images}
-    labels = [folder + name for name in sorted(files_below(root / folder)) if name.endswith(".txt")]
+    labels = [folder + name for name in sorted(files_below(root / folder, _is_part)) if name.endswith(".txt")]
     extra = [name for name in labels if name not in expected and not is_list_of_names(name)]
     if folder == inside:  # other text files are in the same folder
         extra = [name for name in extra if not _NO_LABELS.match(name.rpartition("/")[2][: -len(".txt")])]

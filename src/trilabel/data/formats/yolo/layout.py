@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trilabel.data.formats.yolo.yaml_keys import Value, read_yaml
-from trilabel.data.image_paths import files_below, is_image, split_name
+from trilabel.data.image_paths import files_below, is_image, split_name, too_wide
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 
 _YAML, _NAMES = (".yaml", ".yml"), ("obj.names", "classes.txt", "_darknet.labels")
 _SPLITS = ("train", "val", "valid", "validation", "test")
-_UP = re.compile(r"^(\.\./)+")
+_UP = re.compile(r"^(\.\./)+(?=[^.])")
 
 
 class SplitImages(NamedTuple):
@@ -147,6 +147,7 @@ def _from_yaml(file: Path) -> YoloLayout:
     for key, line, text in wanted:
         where = _place(root, _UP.sub("", text) if own else text)
         if where is not None:
+            _refuse_too_wide(file, f"line {line}: {key}: {text!r}", root / where)
             sources.append(SplitImages(split_name(key), where))
         elif key == "test":  # Roboflow always names one
             notes.append(f"there is no {text}: no test images")
@@ -155,6 +156,17 @@ def _from_yaml(file: Path) -> YoloLayout:
     if not sources:
         raise TrilabelError(f"{file}: names no images that exist; write train: and the folder of the images")
     return YoloLayout(root, classes, sources, "kpt_shape" in keys, notes)
+
+
+def _refuse_too_wide(file: Path, what: str, folder: Path) -> None:
+    """Refuses a folder that would take hours to search, and be searched for all that it holds."""
+    why, around = too_wide(folder), Path(os.path.realpath(file.parent.parent))
+    if why is None and Path(os.path.realpath(folder)) in around.parents:
+        why = "far above this file"
+    if why is not None:
+        raise TrilabelError(
+            f"{file}, {what} is {os.path.realpath(folder)}, {why}; name the folder that has only the images"
+        )
 
 
 def _texts(file: Path, key: str, line: int, value: Value) -> list[str]:

@@ -1,0 +1,79 @@
+"""Opening files that others made: only regular ones, and only up to a size.
+
+A path in somebody's table may be a device that never ends or a pipe that nobody writes to. Reading those would fill
+the memory or wait for ever, so what a path is gets checked before it is opened.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from trilabel.errors import TrilabelError
+
+# Environment variables that raise a limit, named in the error of whoever reaches it.
+IMAGE_BYTES = "TRILABEL_MAX_IMAGE_BYTES"
+IMAGE_PIXELS = "TRILABEL_MAX_IMAGE_PIXELS"
+TEXT_BYTES = "TRILABEL_MAX_TEXT_BYTES"  # files that are read as a whole: JSON, XML, YAML, lists
+GZIP_RATIO = "TRILABEL_MAX_GZIP_RATIO"
+_DEFAULTS = {IMAGE_BYTES: 512 << 20, IMAGE_PIXELS: 178_956_970, TEXT_BYTES: 16 << 30, GZIP_RATIO: 600}
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def limit(name: str) -> int:
+    """The limit that this environment variable sets, or else its default."""
+    text = os.environ.get(name)
+    if text is None:
+        return _DEFAULTS[name]
+    if not (text.isascii() and text.isdigit()):
+        raise TrilabelError(f"the environment variable {name} is {text!r}; set it to a whole number")
+    return int(text)
+
+
+def too_much(what: str, most: int, name: str) -> str:
+    """The words for something above a limit, and how to raise that."""
+    return f"{what}, more than the {most:,} allowed; if you trust it, set the environment variable {name} to more"
+
+
+def check_regular(path: str | Path) -> os.stat_result:
+    """Refuses what is not a regular file, or a link to one; a missing file raises FileNotFoundError."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (ten times as fast as pathlib)
+    except PermissionError:
+        raise _not_allowed(path) from None
+    except ValueError:
+        raise TrilabelError(f"{path}: a zero byte in the name of a file; correct it") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise TrilabelError(f"{path}: not a regular file ({_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')})")
+    return found
+
+
+def open_input(path: str | Path, most: str | None = None) -> BinaryIO:
+    """Opens a regular file to read its bytes; `most` names the limit of its size.
+
+    What is not a regular file, too large or may not be read is a TrilabelError; other errors are those of `open`.
+    """
+    size = check_regular(path).st_size
+    if most is not None and size > (allowed := limit(most)):
+        raise TrilabelError(f"{path}: {too_much(f'{size:,} bytes', allowed, most)}")
+    try:
+        return open(path, "rb")  # noqa: PTH123
+    except PermissionError:
+        raise _not_allowed(path) from None
+
+
+def read_input(path: str | Path) -> bytes:
+    """All bytes of a regular file that is not too large for that."""
+    with open_input(path, TEXT_BYTES) as file:
+        return file.read()
+
+
+def _not_allowed(path: str | Path) -> TrilabelError:
+    return TrilabelError(f"{path}: may not be read (permission denied)")

@@ -1,0 +1,88 @@
+"""What a run is: its config.json, and the versions.json beside it."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from trilabel.config import LARGEST_IMAGE, Config
+from trilabel.errors import TrilabelError, one_line, system_error
+from trilabel.files import check_regular, write_text
+from trilabel.version import __version__
+
+_BENEATH = ("torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "pillow")
+_LARGEST_FILE = 50_000_000  # bytes; a million classes take half of it
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """The description of a run, as in config.json."""
+
+    config: Config
+    classes: list[str]
+    image_size: int
+    source: Mapping[str, Any]  # how to read the data set again; empty if it was not given
+
+
+def write_description(file: Path, description: RunDescription) -> None:
+    """Writes config.json."""
+    values = {
+        "classes": description.classes,
+        "image_size": description.image_size,
+        "source": dict(description.source),
+        "config": description.config.to_json(),
+    }
+    write_text(file, json.dumps(values, indent=1, ensure_ascii=False))
+
+
+def read_description(file: Path) -> RunDescription:
+    """The description that `write_description` wrote; anything else is refused in one line."""
+    try:
+        check_regular(file)
+        if file.stat().st_size > _LARGEST_FILE:
+            raise TrilabelError(f"{file}: too large to describe a run; restore it or train again")
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TrilabelError(
+            f"{file.parent}: not a run folder (no {file.name} in it); name the folder that `trilabel train` wrote"
+        ) from error
+    except OSError as error:
+        raise system_error(error, file) from error
+    except UnicodeDecodeError as error:
+        raise TrilabelError(f"{file}: damaged (not text); restore it or train again") from error
+    try:
+        return _checked(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise TrilabelError(
+            f"{file}: damaged, or written by another version of trilabel ({one_line(error)}); restore it or train again"
+        ) from error
+
+
+def _checked(values: Any) -> RunDescription:
+    if not isinstance(values, dict):
+        raise TrilabelError("not a dictionary")
+    for name, kind in {"classes": list, "image_size": int, "source": dict, "config": dict}.items():
+        if not isinstance(values.get(name), kind):
+            raise TrilabelError(f"{name} cannot be {repr(values[name])[:80]}" if name in values else f"no {name}")
+    classes, size = values["classes"], values["image_size"]
+    if not classes or not all(isinstance(name, str) for name in classes) or len(set(classes)) < len(classes):
+        raise TrilabelError("classes must be different names, at least one")
+    if not 0 < size <= LARGEST_IMAGE:
+        raise TrilabelError(f"image_size must be from 1 to {LARGEST_IMAGE:,} pixels, not {str(size)[:80]}")
+    return RunDescription(Config.from_json(values["config"]), classes, size, values["source"])
+
+
+def write_versions(file: Path) -> None:
+    """Writes which versions of trilabel and of what it stands on made a run."""
+    versions = {"trilabel": __version__, "python": platform.python_version()} | dict(map(_version_of, _BENEATH))
+    write_text(file, json.dumps(versions, indent=1))
+
+
+def _version_of(name: str) -> tuple[str, str]:
+    try:
+        return name, version(name)
+    except PackageNotFoundError:
+        return name, "not installed as a package"

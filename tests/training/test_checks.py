@@ -1,0 +1,101 @@
+"""What cannot work is refused before anything slow starts."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from trilabel.config import Config
+from trilabel.data import memory
+from trilabel.data.dataset import Dataset
+from trilabel.data.images import ImageSource
+from trilabel.errors import TrilabelError
+from trilabel.methods import METHODS, check_method
+from trilabel.training.api import train
+from trilabel.training.checks import check_memory
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def no_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No image may be read."""
+
+    def batches(*arguments: object, **more: object) -> None:
+        pytest.fail("images were read")
+
+    monkeypatch.setattr(ImageSource, "batches", batches)
+
+
+@pytest.mark.usefixtures("no_images")
+@pytest.mark.parametrize("stages", ["linear", "linear-then-fine-tune"])
+def test_maps_in_a_linear_stage_are_refused_before_features_are_computed(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, stages: str
+) -> None:
+    config = replace(quick, method="self-training", stages=stages)
+    for settings in ({"labeled_by": "saliency"}, {"learned_by": "gap"}):
+        with pytest.raises(TrilabelError, match=r"needs class maps.*--stages fine-tune, or --head saliency or"):
+            train(small_scenes, replace(config, settings=settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_head_that_keeps_the_map_gives_class_maps_in_a_linear_stage(
+    small_scenes: Dataset, quick: Config, tmp_path: Path
+) -> None:
+    config = replace(quick, method="self-training", settings={"labeled_by": "gap"}, stages="linear", head="weldon")
+    assert len(train(small_scenes, replace(config, epochs=1), tmp_path / "run").history) == 1
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
+    """Bytes that are free on the host and on the GPU."""
+    found = SimpleNamespace(host=10**9, gpu=10**9)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=found.host))
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "missing")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (found.gpu, 10**12))
+    return found
+
+
+def test_what_a_method_remembers_must_fit_where_it_is_kept(
+    small_scenes: Dataset, quick: Config, machine: SimpleNamespace
+) -> None:
+    labels = small_scenes.labels
+    config = replace(quick, method="role")
+    settings = check_method("role", {}, labels)
+    needed = METHODS["role"].memory_needed(settings, labels)
+
+    def check(device: torch.device, processes: int = 1, **changes: object) -> None:
+        changed = replace(config, **changes)  # type: ignore[arg-type]
+        check_memory(changed, check_method("role", changed.settings, labels), labels, 128, device, processes)
+
+    machine.host, machine.gpu = 2 * needed, 0  # a copy is written to checkpoints
+    check(CPU)
+    for processes, changes in ((2, {}), (1, {"relabel": "score"})):
+        with pytest.raises(TrilabelError, match=r"192 images × 14 classes: .* are free \(memory\); .*=factorized"):
+            check(CPU, processes, **changes)
+    with pytest.raises(TrilabelError, match=r"are free \(cuda\); use --set estimator=factorized") as caught:
+        check(GPU)
+    assert "\n" not in str(caught.value)
+    machine.host, machine.gpu = 2 * needed, needed
+    check(GPU)
+    check(GPU, 2)
+    check(CPU, settings={"estimator": "network"})
+    machine.host = needed - 1
+    with pytest.raises(TrilabelError, match=r"are free \(memory\)"):
+        check(GPU)
+
+
+@pytest.mark.parametrize(("free", "fits"), [(0, False), (96 * 128 * 4 - 1, False), (96 * 128 * 4, True)])
+def test_features_must_fit(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, machine: SimpleNamespace, free: int, fits: bool
+) -> None:
+    machine.host = free
+    config = replace(quick, stages="linear", epochs=1)
+    if fits:
+        train(small_scenes, config, tmp_path / "run")
+        return
+    with pytest.raises(TrilabelError, match=r"linear stage keeps .* GB, and .* GB are free for each process"):
+        train(small_scenes, config, tmp_path / "run")
