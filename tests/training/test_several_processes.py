@@ -227,6 +227,16 @@ def test_a_process_may_have_nothing_but_broken_images(
     assert without_times(resumed.history) == without_times(run.history)
 
 
+@pytest.mark.parametrize("head", ["gap", "saliency"])
+def test_a_process_may_have_no_feature_left(
+    in_two: Run, holes: Dataset, config: Config, tmp_path: Path, head: str
+) -> None:
+    """Of 17 images in steps of 2 × 4 the last step has one, in the first process."""
+    fewer = replace(holes, splits={"train": np.arange(17), "val": holes.splits["val"]})
+    run = two_processes.trained(in_two, fewer, replace(config, stages="linear", head=head), tmp_path / "run")
+    assert len(run.history) == 2 and all(np.isfinite(record.loss) for record in run.history)
+
+
 def test_if_all_are_broken_both_say_so(in_two: Run, holes: Dataset, config: Config, tmp_path: Path) -> None:
     dataset = in_files(holes, tmp_path, list(range(IMAGES)))
     config = replace(config, cache="none", broken="skip")

@@ -133,8 +133,9 @@ class BatchMaker:
         if self.relabelling is not None and not stage.warm_up:
             labels = self.relabelling.fill(labels, rows)
         pixels = images.images
-        if not len(images.positions):  # every image was broken: use a black one, so that the model has an input
-            pixels = torch.zeros((1, 3, self.image_size, self.image_size), dtype=torch.uint8, device=device)
+        if not len(images.positions):  # every image was broken, or none is left: the model needs an input all the same
+            shape = pixels.shape[1:] if stage.linear else (3, self.image_size, self.image_size)
+            pixels = torch.zeros((1, *shape), dtype=pixels.dtype, device=device)
         if not stage.linear:
             draw = torch.Generator().manual_seed(seed)
             pixels, strong = self.views.training(pixels, draw, two_views)
