@@ -249,3 +249,8 @@ def test_settings_describe_themselves_in_a_line():
     names = ["keep-share", "keep-share-per-image", "dense-share", "noisy", "noisy-plus", "per-class"]
     assert list(simulate.SETTINGS) == [*names, "fixed-per-class", "tags", "single-positive"]
     assert all(each.description and "\n" not in each.description for each in simulate.SETTINGS.values())
+
+
+def test_leaving_images_out_is_not_hiding_labels():
+    with pytest.raises(TrilabelError, match="leaves images out, not labels: pass it to `train --hide` or `compare`"):
+        simulate.apply(full(3, 3), "images=0.5")

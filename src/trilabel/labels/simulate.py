@@ -180,12 +180,17 @@ SETTINGS: Mapping[str, LabelSetting] = {
 }
 
 
+_IMAGES = "images"  # the setting that leaves whole images out of training, before labels are hidden
+
+
 def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
     """Applies a setting written as text, such as "keep-share=0.1", "noisy-plus" or "single-positive=2,3".
 
     Without a seed, the setting's default is used.
     """
     name, equals, text = setting.partition("=")
+    if name == _IMAGES:
+        raise TrilabelError(f"{setting!r} leaves images out, not labels: pass it to `train --hide` or `compare`")
     if name not in SETTINGS:
         usages = ", ".join(each + SETTINGS[each].values for each in SETTINGS)
         raise TrilabelError(f"no label setting named {name!r}; there are: {usages}")
@@ -200,6 +205,29 @@ def apply(labels: Labels, setting: str, seed: int | None = None) -> Labels:
     except ValueError:
         raise unreadable from None
     return function(labels, **options)
+
+
+def split_images(setting: str) -> tuple[float | None, str]:
+    """(share of the images to keep at all, the label setting of these): "images=0.1+single-positive" has both.
+
+    >>> split_images("images=0.1+single-positive"), split_images("images=0.5"), split_images("noisy-plus")
+    ((0.1, 'single-positive'), (0.5, ''), (None, 'noisy-plus'))
+    """
+    first, _, rest = setting.partition("+")
+    name, _, text = first.partition("=")
+    if name != _IMAGES:
+        return None, setting
+    try:
+        return _checked_share(float(text)), rest
+    except ValueError as error:
+        says = f" ({error})" if isinstance(error, TrilabelError) else ""
+        write = f"write {_IMAGES}=SHARE or {_IMAGES}=SHARE+SETTING"
+        raise TrilabelError(f"{setting!r} cannot be read{says}; {write}") from None
+
+
+def some_images(count: int, share: float, seed: int | None = None) -> NDArray[np.int64]:
+    """Which of `count` images are kept, in order: a random share of them, at least one where it is above 0."""
+    return np.flatnonzero(_some_of(np.arange(count), share, count, seed or 0))
 
 
 def apply_to_rows(labels: Labels, rows: Any, setting: str, seed: int | None = None) -> Labels:
