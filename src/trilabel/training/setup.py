@@ -172,6 +172,7 @@ def _relabelling(
     if config.relabel == "none":
         return None, []
     relabelling = Relabelling(config.relabel, config.relabel_settings, labels)
+    model.dropout = relabelling.training_dropout
     members = [_member(fabric, Path(run), labels, model) for run in relabelling.settings.runs]
     return fabric.to_device(relabelling), members
 
