@@ -142,7 +142,7 @@ def test_nothing_is_there_twice():
         (83.5, ("kim2022", "table 4", "voc2012", "single-positive", "kim2022-ll-cp", "pointing_game_by_class")),
         (81.0, ("wang2023", "table 1", "coco2014", NINE, "wang2023", "mAP")),
         (54.0, ("wang2023", "table 1", "visual-genome", NINE, "wang2023-csl", "OF1")),
-        (86.1, ("wang2023", "table 1", "voc2007", NINE, "", "CF1", "HST")),
+        (86.1, ("wang2023", "table 1", "voc2007", NINE, "wang2023-hst", "CF1", "HST")),
         (53.5, ("wang2023", "table 2", "coco2014", "keep-share=0.1", "wang2023-s-bce", "CF1")),
         (79.3, ("wang2023", "table 2", "coco2014", "keep-share=0.3", "wang2023-sr-cr-plain", "mAP")),
         (80.0, ("wang2023", "table 2", "coco2014", "keep-share=0.9", "wang2023", "OF1")),

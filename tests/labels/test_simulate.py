@@ -26,7 +26,8 @@ BY_SHARE = {
     "noisy": oracle.noisy,
     "per-class": oracle.per_class,
 }
-EVERY = [*(f"{name}=0.4" for name in BY_SHARE), "noisy-plus", "single-positive", "single-positive=2,3"]
+EVERY = [*(f"{name}=0.4" for name in BY_SHARE), "noisy-plus", "fixed-per-class=3", "tags=0.2,0.9"]
+EVERY += ["single-positive", "single-positive=2,3"]
 
 
 def full(images=400, classes=30, seed=0):
@@ -49,6 +50,31 @@ def test_noisy_plus_matches_the_loops(dense, seed):
     result = simulate.noisy_plus(Labels.from_signed(dense), seed).to_signed()
     assert np.array_equal(result, oracle.noisy_plus(dense, seed))
     assert np.array_equal((result == 1).sum(1), (dense == 1).any(1))
+
+
+@quick
+@given(dense=partial_labels, seed=seeds, count=st.integers(0, 5))
+def test_fixed_per_class_matches_the_loops(dense, seed, count):
+    result = simulate.apply(Labels.from_signed(dense), f"fixed-per-class={count}", seed)
+    assert np.array_equal(result.to_signed(), oracle.fixed_per_class(dense, count, seed))
+    for sign in (-1, 1):
+        assert np.array_equal((result.to_signed() == sign).sum(0), np.minimum((dense == sign).sum(0), count))
+
+
+@quick
+@given(dense=partial_labels, seed=seeds, rates=st.tuples(shares, shares).map(sorted))
+def test_tags_match_the_loops(dense, seed, rates):
+    result = simulate.apply(Labels.from_signed(dense), "tags={!r},{!r}".format(*rates), seed)
+    assert np.array_equal(result.to_signed(), oracle.tags(dense, *rates, seed))
+
+
+def test_tags_of_a_class_have_its_rate():
+    labels = full(4000, 20)
+    kept, absent = simulate.tags(labels, 0.1, 0.9).counts_per_class()
+    rates = kept / labels.counts_per_class()[0]
+    assert not absent.any() and rates.min() < 0.3 < 0.7 < rates.max()
+    same = simulate.tags(labels, 0.5).counts_per_class()[0] / labels.counts_per_class()[0]
+    assert np.all(abs(same - 0.5) < 0.1)
 
 
 @quick
@@ -194,6 +220,8 @@ def test_an_unknown_setting_lists_all_settings(text):
         ("single-positive=1,2,3", "write single-positive[=POSITIVES[,NEGATIVES]]"),
         ("single-positive=-1", "cannot keep -1 present and 0 absent labels"),
         ("noisy=1.01", "a share must be between 0 and 1, not 1.01"),
+        ("fixed-per-class=-1", "cannot keep -1 labels of each class; give 0 or more"),
+        ("tags=0.5,0.2", "rates of tags from 0.5 to 0.2: give the lower one first"),
         ("per-class=nan", "a share must be between 0 and 1, not nan"),
     ],
 )
@@ -219,5 +247,10 @@ def test_seeds_that_no_generator_takes_are_refused(setting, seed):
 
 def test_settings_describe_themselves_in_a_line():
     names = ["keep-share", "keep-share-per-image", "dense-share", "noisy", "noisy-plus", "per-class"]
-    assert list(simulate.SETTINGS) == [*names, "single-positive"]
+    assert list(simulate.SETTINGS) == [*names, "fixed-per-class", "tags", "single-positive"]
     assert all(each.description and "\n" not in each.description for each in simulate.SETTINGS.values())
+
+
+def test_leaving_images_out_is_not_hiding_labels():
+    with pytest.raises(TrilabelError, match="leaves images out, not labels: pass it to `train --hide` or `compare`"):
+        simulate.apply(full(3, 3), "images=0.5")

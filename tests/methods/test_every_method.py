@@ -13,9 +13,11 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, check_method, create_method
 from trilabel.models import HEADS, FeatureClassifier
+from trilabel.models.heads.semantic import SemanticSettings
 from trilabel.settings import settings_of
 
 FEATURES = 5
+SMALL = {"semantic": SemanticSettings(size=4, channels=8)}  # of heads that are large by default
 MIXED = [[1, 0, -1, 0], [0, 1, 0, 1], [-1, 0, 1, 0]]
 SITUATIONS = {
     "positives only": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]],
@@ -51,7 +53,7 @@ every = pytest.mark.parametrize("name", METHODS)
 
 def batch_of(name, labels, epoch=1, warm_up=False, rows=None):
     rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
-    shape = () if METHODS[name].heads else (2, 2)
+    shape = (4, 4) if "semantic" in METHODS[name].heads else () if METHODS[name].heads else (2, 2)
     images = torch.randn(len(rows), FEATURES, *shape, generator=torch.Generator().manual_seed(0))
     return Batch(images, None, labels.rows(rows.numpy()), rows, epoch, 1e-3, warm_up)
 
@@ -60,7 +62,7 @@ def method_for(name, settings, labels):
     """The method, or None where it refuses the labels and says in one line what to use instead."""
     torch.manual_seed(0)
     try:
-        return create_method(name, settings, labels, FEATURES)
+        return create_method(name, settings, labels, model_for(name, labels).head.class_size or FEATURES)
     except TrilabelError as error:
         assert "\n" not in str(error) and " Use " in str(error) and str(error).startswith(name)
         return None
@@ -70,12 +72,12 @@ def model_for(name, labels):
     """A model with a head that the method works with."""
     torch.manual_seed(0)
     head, *_ = METHODS[name].heads or ("saliency",)  # a method for any head may use class maps
-    return FeatureClassifier(HEADS[head](FEATURES, labels.shape[1], None, labels))
+    return FeatureClassifier(HEADS[head](FEATURES, labels.shape[1], SMALL.get(head), labels))
 
 
 def moments(method):
     """Every kind of step that the loop makes."""
-    yield from ({"epoch": epoch} for epoch in (1, 2, 5))
+    yield from ({"epoch": epoch} for epoch in (1, 2, 6))
     if method.warm_up_epochs:
         yield {"warm_up": True}
 

@@ -56,6 +56,14 @@ def test_the_numbers_worked_out_by_hand():
     assert parts["loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_printed_form_has_no_1_over_c_on_known_labels():
+    parts, logits, _ = result_of({"expected_positives": 2.5, "form": "printed"})
+    signs = LABELS.rows(np.arange(3)).float()
+    known = torch.where(signs != 0, torch.nn.functional.softplus(-signs * logits), 0).sum() / 3
+    excess = ((torch.sigmoid(logits).sum(1).mean() - 2.5) / 4) ** 2
+    torch.testing.assert_close(parts["loss"], known + excess)
+
+
 def test_it_says_where_its_k_comes_from():
     assert "A GUESS" in result_of({})[2].notes[0] and result_of({})[2].expected.value == 1.5
     method = result_of({}, validation=FULL)[2]

@@ -57,6 +57,20 @@ def test_each_setting_is_the_loss_it_names(mode, chosen, epoch):
     assert (parts["targets"][changed] == (0 if mode == "reject" else 1)).all() and (known[changed] == 0).all()
 
 
+@pytest.mark.parametrize("delta", [0, 0.2, 7.5, 20, 100])
+def test_a_percentage_of_the_unknown_labels_alone(delta):
+    logits, known = some_logits(), LABELS.rows(np.arange(4))
+    unknown = int((known == 0).sum())
+    for epoch in (1, 2, 4, 30):
+        method = create_method("large-loss", {"delta": delta, "percent_of": "unknown"}, LABELS)
+        left_out = step(method, logits, epoch)["targets"] == 0
+        count = math.ceil(round(min(unknown, unknown * (epoch - 1) * delta / 100), 9))
+        assert left_out.sum() == count and (known[left_out] == 0).all()
+        if count:
+            largest = logits[known == 0].sort(descending=True).values[:count]
+            assert torch.equal(logits[left_out].sort(descending=True).values, largest)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("start", [None, 0.01])
 def test_the_first_epoch_is_plain_assume_negative(mode, start):

@@ -63,6 +63,17 @@ def test_splc_is_the_loss_it_names_and_says_what_it_scored(epoch, settings, tau,
     assert bool((unknown > 0).any()) == (epoch >= change) and (unknown < 0).any()
 
 
+def test_splc_may_leave_unknown_labels_out_until_they_pass():
+    for epoch in (1, 2):
+        parts, logits = step("splc", {"unknown": "ignore"}, epoch)
+        corrected = (KNOWN == 0) & (torch.sigmoid(logits) > 0.6) & (epoch > 1)
+        each = losses.splc(logits, KNOWN, epoch, reduction="none")
+        torch.testing.assert_close(parts["loss"], each[(KNOWN != 0) | corrected].sum() / 12)
+        assert torch.equal(parts["targets"], torch.where(corrected, 1, KNOWN)) and bool(corrected.any()) == (epoch > 1)
+    with pytest.raises(TrilabelError, match=r"splc with unknown=ignore .* Use unknown=absent"):
+        check_method("splc", {"unknown": "ignore"}, Labels.from_signed([[1, 0]]))
+
+
 @pytest.mark.parametrize("name", ["hill", "splc"])
 def test_labels_without_positives_are_refused(name):
     for dense in ([[-1, 0]], [[0, 0]]):

@@ -48,6 +48,26 @@ def test_each_setting_is_the_loss_it_names(estimator, k):
     assert torch.equal(parts["logits"], logits) and not parts["logits"].requires_grad
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_printed_form_weighs_known_labels_by_the_number_of_classes(estimator):
+    settings = {"estimator": estimator, "expected_positives": 1.5, "rank": 3, "hidden": 7}
+    method, model = role({**settings, "form": "printed"}), linear_model(5, 4)
+    batch = batch_of(LABELS, rows=[3, 0, 2])
+    logits, estimate = model(batch.images).logits, estimate_logits(method, batch)
+    parts = method.step(model, batch)
+    absent = batch.labels.clamp(max=0)
+    of_negatives = 4 * (losses.bce(logits, absent) + losses.bce(estimate, absent)) / 2
+    expected = losses.role(logits, batch.labels, estimate, 1.5, known_weight=4) + of_negatives
+    torch.testing.assert_close(parts["loss"], expected)
+    (of_step,) = torch.autograd.grad(parts["loss"], model.head.linear.bias)
+    (of_loss,) = torch.autograd.grad(expected, model.head.linear.bias)
+    torch.testing.assert_close(of_step, of_loss)
+    once = losses.role(logits, batch.labels, estimate, 1.5)
+    present = batch.labels.clamp(min=0)
+    more = 3 * (losses.bce(logits, present) + losses.bce(estimate, present)) / 2
+    torch.testing.assert_close(expected - of_negatives, once + more)
+
+
 def test_the_numbers_worked_out_by_hand():
     method, model, batch = role({"expected_positives": 1.75}), linear_model(5, 4), batch_of(LABELS)
     f = torch.sigmoid(model(batch.images).logits).tolist()

@@ -37,7 +37,7 @@ def of_loops(known, top_k, common, gammas=(0, 1, 4), clip=0.0):
 @pytest.mark.parametrize(
     ("settings", "loss"),
     [
-        ({}, {}),
+        ({}, {"top_k": 1}),
         ({"top_k": "1"}, {"top_k": 1}),
         ({"top_k": 0}, {"top_k": 0}),
         (
@@ -54,6 +54,13 @@ def test_each_setting_is_the_loss_it_names(settings, loss):
     value, targets = of_loops(KNOWN, loss.get("top_k", 5), (), gammas, loss.get("clip", 0.0))
     assert parts["loss"].item() == pytest.approx(value, rel=1e-5)
     assert parts["targets"].tolist() == targets and parts["targets"].dtype == torch.int8
+
+
+@pytest.mark.parametrize(("classes", "top_k"), [(1, 1), (16, 1), (20, 2), (80, 5), (5000, 5)])
+def test_how_many_take_no_part_follows_the_number_of_classes(classes, top_k):
+    dense = np.zeros((2, classes), np.int8)
+    dense[0, 0] = 1
+    assert create_method("selective", {}, Labels.from_signed(dense)).top_k == top_k
 
 
 def test_the_warm_up_learns_from_known_labels_alone():

@@ -118,3 +118,18 @@ def test_names_are_checked():
         metrics.evaluate(np.ones((2, 2)), np.ones((2, 2)), class_names=["cat"])
     with pytest.raises(TrilabelError, match=r"class 1 \('dog'\) is NaN"):
         metrics.evaluate(np.array([[1, np.nan]]), np.ones((1, 2)), class_names=["cat", "dog"])
+
+
+def test_map_by_groups_of_classes_with_few_to_many_annotations():
+    draw = np.random.default_rng(0)
+    scores, labels = draw.random((40, 12)), draw.choice([-1, 0, 1], (40, 12))
+    annotations = draw.permutation(12)
+    found = metrics.evaluate(scores, labels, annotations=annotations)
+    ap = np.array(found["per_class_ap"], float)
+    order = sorted(range(12), key=lambda column: annotations[column])
+    sizes = (3, 3, 2, 2, 2)
+    for number, size in enumerate(sizes, 1):
+        group, order = order[:size], order[size:]
+        assert found[f"mAP_G{number}"] == close(ap[group].mean())
+    assert "mAP_G1" not in metrics.evaluate(scores, labels)
+    assert metrics.evaluate(scores[:, :4], labels[:, :4], annotations=annotations[:4])["mAP_G1"] is None

@@ -81,3 +81,24 @@ def single_positive(dense, seed, positives, negatives):
             candidates = np.flatnonzero(row == value)
             kept[i, rng.choice(candidates, min(wanted, len(candidates)), replace=False)] = value
     return kept
+
+
+def fixed_per_class(dense, count, seed):
+    kept = np.zeros_like(dense)
+    draws = dict(zip(known_cells(dense), np.random.default_rng(seed).random(len(known_cells(dense))), strict=True))
+    for column in range(dense.shape[1]):
+        for sign in (-1, 1):
+            cells = [(i, column) for i in range(len(dense)) if dense[i, column] == sign]
+            for cell in sorted(cells, key=draws.get)[:count]:
+                kept[cell] = sign
+    return kept
+
+
+def tags(dense, low, high, seed):
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(low, high, dense.shape[1])
+    kept = np.zeros_like(dense)
+    for (i, j), draw in zip(known_cells(dense), rng.random(len(known_cells(dense))), strict=True):
+        if dense[i, j] > 0 and draw < rates[j]:
+            kept[i, j] = 1
+    return kept

@@ -40,7 +40,7 @@ COMBINATIONS = [
     for method in NEW
     for head in goes_with(method)
     for graph in (["none"] if METHODS[method].heads else ["none", *GRAPHS])
-]
+] + [("known-only", "semantic", "gnn")]
 
 
 @pytest.mark.parametrize(("method", "head", "graph"), COMBINATIONS)

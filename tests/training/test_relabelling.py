@@ -76,18 +76,23 @@ def test_scores_that_are_not_numbers_say_nothing_and_half_precision_will_do(stra
 # ---- what is kept
 
 
-def test_known_labels_never_change_and_weak_ones_are_chosen_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("accumulate", [True, False])
+def test_known_labels_never_change_and_weak_ones_stay_or_are_chosen_again(
+    monkeypatch: pytest.MonkeyPatch, accumulate: bool
+) -> None:
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
     draw = np.random.default_rng(0)
     dense, truth = some_labels(draw, 11, 10), draw.choice([-1, 0, 1], (11, 10)).astype(np.int8)
     labels = Labels.from_signed(dense)
-    relabelling = Relabelling("score", {}, labels)
-    for _ in range(2):  # the second time all is chosen anew
+    relabelling = Relabelling("score", {"accumulate": accumulate}, labels)
+    weak = np.zeros((11, 10), int)
+    for _ in range(2):
         scores = torch.from_numpy(draw.normal(0, 3, (1, 11, 10)))
-        relabelling.forget()
+        relabelling.start_round()
         for rows in torch.randperm(11).split(4):
             relabelling.choose(scores[:, rows], labels.rows(rows.numpy()), rows)
-        weak = np.array(oracle.easy("score", 2, scores.tolist(), dense.tolist()))
+        before = weak if accumulate else np.zeros_like(weak)
+        weak = before + np.array(oracle.easy("score", 2, scores.tolist(), (dense + before).tolist()))
         assert np.array_equal(relabelling.weak_labels().toarray(), weak)
         rows = torch.tensor([7, 0, 3])
         filled = relabelling.fill(labels.rows(rows.numpy()), rows)
@@ -101,6 +106,20 @@ def test_known_labels_never_change_and_weak_ones_are_chosen_again(monkeypatch: p
         assert relabelling.summary(None) == Relabelled(found.positives, found.negatives, found.used_share)
 
 
+@pytest.mark.parametrize(("share", "used"), [(0.8, 0.9624), (0.5, 0.7740), (0.2, 0.4209)])
+def test_shares_of_what_is_still_unknown_add_up_as_published(share: float, used: float) -> None:
+    """Durand 2019, table 8: with 10 % of the labels known and two rounds."""
+    dense = np.zeros((1000, 20), np.int8)
+    dense.flat[:2000] = 1
+    labels = Labels.from_signed(dense)
+    relabelling = Relabelling("proportion", {"threshold": share}, labels)
+    for _ in range(2):
+        relabelling.start_round()
+        for rows in torch.randperm(1000).split(50):
+            relabelling.choose(torch.randn(1, len(rows), 20), labels.rows(rows.numpy()), rows)
+    assert relabelling.summary(None).used_share == pytest.approx(used, abs=0.005)
+
+
 def test_what_processes_chose_for_their_images_all_know() -> None:
     labels = Labels.from_signed(np.zeros((6, 9), np.int8))
     whole, *two = (Relabelling("all", {}, labels) for _ in range(3))
@@ -111,6 +130,8 @@ def test_what_processes_chose_for_their_images_all_know() -> None:
     as_processes(2, lambda rank, all_reduce: two[rank].sync(all_reduce))
     for one in two:
         assert same(one.state_dict(), whole.state_dict())
+    as_processes(2, lambda rank, all_reduce: two[rank].sync(all_reduce))  # as in a round that adds nothing
+    assert same(two[0].state_dict(), whole.state_dict())
 
 
 def test_a_label_takes_two_bits() -> None:
@@ -222,7 +243,9 @@ def test_a_run_learns_from_weak_labels_and_writes_them(
         assert (weak != 0).sum() == sum(round(0.5 * int(count)) for count in counts)
     if strategy == "all":
         assert found.used_share == 1
-    assert without_times(run.history)[0] == without_times(plain.history)[0]
+    # Up to the first round nothing is different, except that `uncertainty` has dropout in training.
+    same_before = without_times(run.history)[0] == without_times(plain.history)[0]
+    assert same_before == (strategy != "uncertainty")
     assert not same(saved, tensors_of(plain.folder))
     written = csv_table.read(run.folder / "weak_labels.csv").labels
     named = Labels.from_signed(weak.astype(np.int8), holes.classes, [holes.ids[row] for row in rows])

@@ -50,6 +50,7 @@ def relabel(strategy: str, **settings: Any) -> dict[str, Any]:
     return {"relabel": strategy, "relabel_settings": {"epochs": "1,2", **settings}}
 
 
+SMALL_HEAD: dict[str, Any] = {"head_settings": {"channels": 8, "size": 4, "pool": 1}}
 # What is changed in the configuration, and in which step it is stopped (three make an epoch).
 CASES: dict[str, tuple[dict[str, Any], int]] = {
     "known-only": (method("known-only"), 2),
@@ -75,6 +76,12 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
     "imcl without memory": (method("imcl") | {"ema": 0.9}, 5),
     "latent-noise": (method("latent-noise", "latent-noise"), 4),
     "label-rnn": (method("label-rnn", "label-rnn"), 4),
+    "semantic-transfer": (method("semantic-transfer", "semantic", start=0, memory=6) | SMALL_HEAD, 5),
+    "heterogeneous-transfer": (
+        method("heterogeneous-transfer", "semantic", start=0, every=1, prototypes=2) | SMALL_HEAD,
+        5,
+    ),
+    "semantic-blending": (method("semantic-blending", "semantic", start=0, every=1, prototypes=2) | SMALL_HEAD, 4),
     **{f"relabel {name}": (relabel(name), 5) for name in STRATEGIES if name != "ensemble"},
     "relabel proportion, linear": (relabel("proportion") | {"stages": "linear"}, 4),
     "accumulated": ({"accumulate": 2}, 2),
@@ -171,6 +178,9 @@ BY_BATCH = {
     "selective": method("selective", prior_epochs=0, top_k=1),
     "imcl": method("imcl"),
     "label-rnn": method("label-rnn", "label-rnn"),
+    "semantic-transfer": method("semantic-transfer", "semantic", start=0) | SMALL_HEAD,
+    "heterogeneous-transfer": method("heterogeneous-transfer", "semantic", start=0) | SMALL_HEAD,
+    "semantic-blending": method("semantic-blending", "semantic", start=0) | SMALL_HEAD,
 }
 
 

@@ -114,3 +114,22 @@ def test_without_negatives_all_others_count_as_absent_to_choose_the_epoch_by(cap
     caplog.clear()
     check_validation(Labels.from_signed([[1, 0], [-1, 1]]), "mAP")
     assert "known to be absent" not in caplog.text
+
+
+def test_a_share_of_the_images_at_all_and_labels_of_these_hidden():
+    whole = split_for_training(dataset(40, train=range(5, 35), val=range(5)), Config())
+    some = whole.hide("images=0.2", None)
+    assert len(some.train) == 6 and set(some.train) < set(whole.train) and some.train.tolist() == sorted(some.train)
+    assert some.dataset.labels == whole.dataset.labels and np.array_equal(some.val, whole.val)
+    assert not np.array_equal(some.train, whole.hide("images=0.2", 1).train)
+    both = whole.hide("images=0.2+single-positive", None)
+    assert np.array_equal(both.train, some.train) and both.labels.known == 6
+    assert both.dataset.labels[5:35].known == 6 + 2 * 24  # the others keep theirs, and are not learned from
+    for setting, says in (
+        ("images=2", "a share must be between 0 and 1"),
+        ("images=few", "write images=SHARE"),
+        ("images=0", "leaves no image to learn from"),
+        ("images=0.5+wrong", "no label setting named 'wrong'"),
+    ):
+        with pytest.raises(TrilabelError, match=says):
+            whole.hide(setting, None)

@@ -43,6 +43,8 @@ class DataOptions:
     """What to do with a label that a table gives both as present and as absent."""
     difficult: Literal["unknown", "absent", "present"] = "unknown"
     """The label of a PASCAL VOC class in an image where all its objects are marked difficult."""
+    trainval: bool = False
+    """Train on PASCAL VOC's trainval, as papers on VOC 2007 do: it becomes split train, and there is no val."""
     year: int | None = None
     """The year of PASCAL VOC or COCO, if the folder contains several."""
 

@@ -45,7 +45,8 @@ class Train:
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
     head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
     hide: str | None = None
-    """Hide training labels first, to measure the effect: keep-share=0.1, single-positive, … (see `data simulate`)."""
+    """Hide training labels first, to measure the effect: keep-share=0.1, single-positive, … (see `data simulate`); or
+    leave images out: images=0.1, images=0.1+single-positive."""
     hide_seed: int | None = None
     """Seed of the hidden labels; none: that of the label setting."""
     resume: Path | None = None

@@ -22,7 +22,8 @@ def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits
     """Raises an error for splits, boxes, label settings, seeds and searches that do not fit the data or each other."""
     check_spec(spec)
     for labels in {name for row in spec.rows for name in (*spec.labels_of(row), *spec.search_labels_of(row))} - {ALL}:
-        simulate.apply(dataset.labels[:1], labels, spec.hide_seed)
+        if setting := simulate.split_images(labels)[1]:
+            simulate.apply(dataset.labels[:1], setting, spec.hide_seed)
     scored = dataset.rows_of(scoring.split)
     if not len(scored):
         raise TrilabelError(f"split {scoring.split!r} has no images to score")

@@ -32,9 +32,11 @@ from trilabel.training.run_folder import Run, RunFolder
 
 def load(run: str | Path | Run, device: str = "auto") -> "Model":
     """The model of a run's best epoch."""
-    folder = run.folder if isinstance(run, Run) else Path(run)
-    classifier, about = RunFolder(folder).classifier()
-    return Model(classifier, about.classes, choose_device(device), about.config, str(folder))
+    folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
+    classifier, about = folder.classifier()
+    model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
+    model.annotations = folder.annotations
+    return model
 
 
 class Model:
@@ -57,6 +59,8 @@ class Model:
         name: what messages call the model, such as its run folder.
         """
         self.name = name
+        # Gives the number of known training labels of each class, for mAP by groups of classes.
+        self.annotations: Callable[[], NDArray[np.int64] | None] = lambda: None
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -147,7 +151,10 @@ class Model:
         on_batch = None if game is None else game.add
         logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, pointing, on_batch)
         truth = dataset.labels[rows][:, label_columns]
-        result = metrics.evaluate(logits[:, model_columns], truth, threshold=_logit(threshold))
+        counts = self.annotations()
+        annotations = None if counts is None else counts[model_columns]
+        scores = logits[:, model_columns]
+        result = metrics.evaluate(scores, truth, threshold=_logit(threshold), annotations=annotations)
         result |= {"split": split, "threshold": threshold, "left_out_classes": missing}
         return result if game is None else result | game.result()
 

@@ -53,11 +53,13 @@ def large_count(images: int, classes: int, percent: float) -> int:
     return math.ceil(min(images * classes * percent / 100 * (1 - 1e-12), images * classes))
 
 
-def large_unknown(logits: Tensor, labels: Tensor, count: int | None = None, threshold: float | None = None) -> Tensor:
+def large_unknown(
+    logits: Tensor, labels: Tensor, count: int | Tensor | None = None, threshold: float | None = None
+) -> Tensor:
     """Which unknown labels, read as absent, have a large loss: a bool mask, B×C.
 
     Give one of two: the `count` largest of the batch, with all that tie with the last of them, or all if there are
-    fewer; or those above `threshold`.
+    fewer; or those above `threshold`. A count may be a tensor, whose value is not waited for.
     """
     if (count is None) == (threshold is None):
         raise TrilabelError(f"large_unknown needs either count or threshold, got {count!r} and {threshold!r}")
@@ -69,6 +71,10 @@ def large_unknown(logits: Tensor, labels: Tensor, count: int | None = None, thre
         assert threshold is not None
         check_range("threshold", threshold, -torch.inf, torch.inf)
         return unknown & (wide > _logit_of_loss(threshold))
+    if isinstance(count, Tensor):
+        falling = wide.masked_fill(~unknown, -torch.inf).flatten().sort(descending=True).values
+        last = falling.gather(0, (count.long() - 1).clamp(0, len(falling) - 1).reshape(1))
+        return unknown & (wide >= last) & (count > 0)
     check_range("count", count, 0, torch.inf)
     if count == 0:
         return torch.zeros_like(unknown)

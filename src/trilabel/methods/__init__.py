@@ -20,6 +20,7 @@ from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
 from trilabel.methods.selective import Selective
 from trilabel.methods.self_training import SelfTraining
+from trilabel.methods.semantic import HeterogeneousTransfer, SemanticBlending, SemanticTransfer
 from trilabel.settings import settings_of
 
 __all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_method", "create_method"]
@@ -38,6 +39,9 @@ METHODS: dict[str, type[Method[Any]]] = {
     "self-training": SelfTraining,
     "ranking": Ranking,
     "imcl": Imcl,
+    "semantic-transfer": SemanticTransfer,
+    "heterogeneous-transfer": HeterogeneousTransfer,
+    "semantic-blending": SemanticBlending,
     "latent-noise": LatentNoise,
     "label-rnn": LabelRnn,
 }

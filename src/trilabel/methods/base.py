@@ -1,6 +1,6 @@
 """The contract between a method and the training loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ class Batch(NamedTuple):
     epoch: int  # counts from 1 in each stage
     lr: float = 1e-3  # the model's learning rate at this step
     warm_up: bool = False  # whether this is the method's warm-up
+    share: float = 0.0  # of the epoch's steps that are done
 
 
 # (tensor, "sum" or "max") -> the sum or maximum over all processes
@@ -51,7 +52,8 @@ class Method(nn.Module, Generic[S]):
     def __init__(self, settings: S, labels: Labels, features: int = 0, validation: Labels | None = None) -> None:
         """`labels` are those of the training images: sizes, counts and co-occurrence may be computed from them.
 
-        features: size of the model's `Output.features`; 0 where it is unknown.
+        features: size of the model's `Output.features`, or of the class features of a head that has them if the method
+            names its `heads`; 0 where it is unknown.
         validation: labels of the validation images, for statistics of a small labeled sample.
         """
         super().__init__()
@@ -80,6 +82,16 @@ class Method(nn.Module, Generic[S]):
 
     def start_epoch(self, epoch: int) -> None:
         """Called before each epoch."""
+
+    def surveys(self, epoch: int) -> bool:
+        """Whether the method needs a pass over all training images before this epoch."""
+        return False
+
+    def survey(self, model: nn.Module, batches: Iterable[Batch], all_reduce: AllReduce) -> None:
+        """Sees every training image once, as it is scored: without gradients and augmentation.
+
+        Each process sees its part of the images.
+        """
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """{"loss": scalar to minimize, "logits": B×C of the batch without gradient, …}. Must not wait for the device.

@@ -1,6 +1,7 @@
 """Expected positive regularization: only known labels are scored, and the number of positives is held (Cole 2021)."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -20,6 +21,9 @@ class ExpectedPositiveSettings:
     """Positives per image; none: estimated from the fully labelled images, or guessed where there are none."""
     strength: float = 1.0
     """Weight of the term that keeps the predicted number of positives at the expected one."""
+    form: Literal["released", "printed"] = "released"
+    """printed: known labels weigh C times as much, C the number of classes, as in the equations of the paper; released:
+    as in its code."""
 
 
 class ExpectedPositive(Method[ExpectedPositiveSettings]):
@@ -50,9 +54,15 @@ class ExpectedPositive(Method[ExpectedPositiveSettings]):
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
         logits, k = model(batch.images).logits, self.expected.value
-        loss = losses.expected_positive(logits, batch.labels, k, self.settings.strength)
-        loss = loss + negative_bce(logits, batch.labels)
+        weight = known_weight(self.settings.form, logits.shape[1])
+        loss = losses.expected_positive(logits, batch.labels, k, self.settings.strength, weight)
+        loss = loss + weight * negative_bce(logits, batch.labels)
         return {"loss": loss, "logits": logits.detach()}
+
+
+def known_weight(form: Literal["released", "printed"], classes: int) -> int:
+    """How much more than in the released code a known label weighs."""
+    return classes if form == "printed" else 1
 
 
 def negative_bce(logits: Tensor, labels: Tensor) -> Tensor:

@@ -29,6 +29,9 @@ class LargeLossSettings:
     delta: float = 0.2
     """Relative: by how many percent of a batch's labels their number grows with each epoch (of correct-for-good: that
     many at each step). Absolute: by how much the threshold falls with each epoch."""
+    percent_of: Literal["all", "unknown"] = "all"
+    """Relative: what delta is a percentage of: all labels of a batch, as in the released code, or its unknown ones, as
+    in the text of the paper."""
     start: float | None = None
     """Absolute: the threshold of the loss is start − epoch × delta (published: start 1 … 2, delta 0.1 … 0.2); none:
     relative."""
@@ -96,6 +99,9 @@ class LargeLoss(Method[LargeLossSettings]):
         if chosen.start is not None:
             return large_unknown(logits, labels, threshold=chosen.start - epoch * chosen.delta)
         percent = chosen.delta if chosen.mode == "correct-for-good" else (epoch - 1) * chosen.delta
+        if chosen.percent_of == "unknown":
+            share = min(percent, 100) / 100 * (1 - 1e-12)  # see `large_count`
+            return large_unknown(logits, labels, count=((labels == 0).sum().double() * share).ceil())
         return large_unknown(logits, labels, count=large_count(len(labels), self.classes, percent))
 
     def sync(self, all_reduce: AllReduce) -> None:

@@ -1,6 +1,7 @@
 """Losses made for positives that nobody labeled: Hill and SPLC (Zhang 2021), baselines of Wang 2023."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -10,7 +11,7 @@ from trilabel.labels import Labels
 from trilabel.losses import unknown_as_absent
 from trilabel.losses.splc import splc_corrected, splc_with
 from trilabel.methods.base import Batch, Method, PureLoss
-from trilabel.methods.checks import require_positives
+from trilabel.methods.checks import require_both, require_positives
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class SplcSettings:
     """How far the logit of a known positive must be above 0 to count as others do at 0."""
     gamma: float = 2.0
     """Focus on hard labels."""
+    unknown: Literal["absent", "ignore"] = "absent"
+    """Until it is scored as present an unknown label counts as absent, or, where negatives are known, not at all."""
 
 
 class Splc(Method[SplcSettings]):
@@ -75,11 +78,13 @@ class Splc(Method[SplcSettings]):
         if settings.change_epoch < 1:
             raise TrilabelError(f"splc: change_epoch counts from 1, not {settings.change_epoch}")
         require_positives("splc", labels)
+        if settings.unknown == "ignore":
+            require_both("splc with unknown=ignore", labels, "unknown=absent")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
         logits, labels, chosen = model(batch.images).logits, batch.labels, self.settings
         corrected = splc_corrected(logits, labels, batch.epoch, chosen.tau, chosen.change_epoch)
-        loss = splc_with(logits, labels, corrected, chosen.margin, chosen.gamma)
-        targets = unknown_as_absent(labels).masked_fill_(corrected, 1)
+        loss = splc_with(logits, labels, corrected, chosen.margin, chosen.gamma, "mean", chosen.unknown)
+        targets = (unknown_as_absent(labels) if chosen.unknown == "absent" else labels).masked_fill(corrected, 1)
         return {"loss": loss, "logits": logits.detach(), "targets": targets}

@@ -13,7 +13,7 @@ from trilabel.labels import Labels
 from trilabel.labels.expected_positives import expected_positives
 from trilabel.losses.role import role_gradients
 from trilabel.methods.base import AllReduce, Batch, Method
-from trilabel.methods.expected_positive import check_positives
+from trilabel.methods.expected_positive import check_positives, known_weight
 from trilabel.methods.lazy_adam import LazyAdamTable
 
 _SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
@@ -36,6 +36,9 @@ class RoleSettings:
     """Of the network: units of its hidden layer."""
     lr_scale: float = 10.0
     """Learning rate of the estimates as a multiple of the model's."""
+    form: Literal["released", "printed"] = "released"
+    """printed: known labels weigh C times as much, C the number of classes, as in the equations of the paper; released:
+    as in its code."""
 
 
 class Role(Method[RoleSettings]):
@@ -104,7 +107,8 @@ class Role(Method[RoleSettings]):
         else:
             state = self.table.read(batch.rows)
             estimate = self.estimator(state.values, labels)
-        value, by_logits, by_estimate = role_gradients(logits, labels, estimate, expected)
+        weight = known_weight(self.settings.form, logits.shape[1])
+        value, by_logits, by_estimate = role_gradients(logits, labels, estimate, expected, weight)
         loss = losses.with_gradient(logits, value, by_logits)
         if estimate.requires_grad:
             loss = loss + losses.with_gradient(estimate, torch.zeros_like(value), by_estimate)

@@ -16,8 +16,9 @@ from trilabel.methods.checks import require_both, require_positives
 class SelectiveSettings:
     """Which unknown labels count as absent, and how hard."""
 
-    top_k: int = 5
-    """This many unknown labels per image, the most probable ones of the batch, take no part."""
+    top_k: int | None = None
+    """This many unknown labels per image, the most probable ones of the batch, take no part; none: one for each 16
+    classes, at least 1 and at most 5 (published for thousands of classes: 5)."""
     prior_epochs: int | None = None
     """Epochs of the warm-up that estimates how often each class is present, from known labels alone; none: 3 where
     positives and negatives are known, else 0, so that only `top_k` decides."""
@@ -51,6 +52,7 @@ class Selective(Method[SelectiveSettings]):
         self, settings: SelectiveSettings, labels: Labels, features: int = 0, validation: Labels | None = None
     ) -> None:
         super().__init__(settings, labels, features, validation)
+        self.top_k = min(5, -(-labels.shape[1] // 16)) if settings.top_k is None else settings.top_k
         self.register_buffer("priors", torch.zeros(labels.shape[1]))
         self.register_buffer("sums", torch.zeros(labels.shape[1] + 1, dtype=torch.float64))
         positives, negatives = labels.counts_per_class()
@@ -68,7 +70,7 @@ class Selective(Method[SelectiveSettings]):
             require_both("the warm-up of selective", labels, "prior_epochs=0")
         if not min(settings.gamma_pos, settings.gamma_neg, settings.gamma_unknown) >= 0 or not 0 <= settings.clip <= 1:
             raise TrilabelError("selective: gammas are numbers from 0, clip is a probability")
-        if settings.top_k < 0 or (settings.prior_epochs or 0) < 0 or not 0 <= settings.prior_threshold <= 1:
+        if (settings.top_k or 0) < 0 or (settings.prior_epochs or 0) < 0 or not 0 <= settings.prior_threshold <= 1:
             raise TrilabelError("selective: top_k and prior_epochs are 0 or more, prior_threshold is a share")
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
@@ -79,7 +81,7 @@ class Selective(Method[SelectiveSettings]):
             self.sums[:-1] += torch.sigmoid(logits.detach().float()).sum(0)
             self.sums[-1:] += len(labels)
         else:
-            counted = selected_unknown(logits, labels, chosen.top_k, self.priors > chosen.prior_threshold)
+            counted = selected_unknown(logits, labels, self.top_k, self.priors > chosen.prior_threshold)
         focus = chosen.gamma_pos, chosen.gamma_neg, chosen.gamma_unknown
         loss = asymmetric_with(logits, labels, counted, *focus, chosen.clip)
         return {"loss": loss, "logits": logits.detach(), "targets": labels.masked_fill(counted, -1)}

@@ -4,23 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from trilabel.metrics.average_precision import both_average_precisions
+from trilabel.metrics.average_precision import both_average_precisions, map_by_group
 from trilabel.metrics.counts import count
 from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
 from trilabel.metrics.means import mean
 from trilabel.metrics.threshold import exact_match_of, macro_f1_of, precision_recall_f1_of
 from trilabel.metrics.top_k import precision_recall_at_k_of
 
+_GROUPS = 5  # of Huynh 2020, Kim 2022 and Wang 2023
+
 
 def evaluate(
-    scores: Matrix, labels: LabelMatrix, threshold: float = 0.5, class_names: Sequence[str] | None = None
+    scores: Matrix,
+    labels: LabelMatrix,
+    threshold: float = 0.5,
+    class_names: Sequence[str] | None = None,
+    annotations: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Every metric of scores and labels (N×C) as plain numbers that json can write, None where one is undefined.
 
     Keys: mAP, mAP_interpolated; CP CR CF1 OP OR OF1 at score >= threshold and, ending in _top3, of each image's 3
     highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1, 3, 5 up to the
     number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names, where given).
+    annotations: known training labels of each class; adds mAP_G1 … mAP_G5, see `map_by_group`
+        (undefined with fewer than five classes).
 
     >>> result = evaluate(np.array([[0.9, 0.1], [0.4, 0.2]]), np.array([[1, -1], [1, 0]]))
     >>> result["mAP"], result["known_share"], result["classes_without_ap"]
@@ -32,6 +41,9 @@ def evaluate(
     tops = [3, *(k for k in (1, 3, 5) if k <= classes)]
     at_threshold, top3, *at_tops = count(table, truth, threshold, tops)
     numbers = {"mAP": mean(ap), "mAP_interpolated": mean(interpolated)}
+    if annotations is not None:
+        groups = map_by_group(ap, annotations, _GROUPS) if classes >= _GROUPS else np.full(_GROUPS, np.nan)
+        numbers |= {f"mAP_G{number}": float(value) for number, value in enumerate(groups, 1)}
     numbers |= precision_recall_f1_of(at_threshold)
     numbers |= {f"{name}_top3": value for name, value in precision_recall_f1_of(top3).items()}
     numbers |= {

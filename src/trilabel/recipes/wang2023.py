@@ -23,6 +23,16 @@ _BASE = Config(
     precision="bf16",
     channels_last=True,
 )
+# What the released code of SST, HST and SARB trains with. It freezes all of the network but its last stage, which is
+# not done here, and crops squares of five sizes; crops of at least a quarter come closest.
+_RELEASED: dict[str, Any] = {
+    "optimizer": "adam",
+    "lr": 1e-5,
+    "weight_decay": 5e-4,
+    "lr_schedule": "step",
+    "batch_size": 8,
+    "crop": 0.25,
+}
 _BATCH = {"normalize": "batch"}
 _GRIDS = {"saliency": "head.alpha 0.1 … 0.5, head.k 1 … 5", "self-training": "threshold 0.5 … 0.9"}
 _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -40,7 +50,20 @@ _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "-cr-saliency-labels": ("table 2", "BN-BCE and consistency, saliency in the pseudo-labels only",
                             {"method": "self-training", "settings": {**_BATCH, "labeled_by": "saliency"}}),
     "-gcn-ml": ("table 1", "GCN-ML, a baseline; word vectors by --set head.vectors=FILE", {"head": "gcn"}),
-    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {}}),
+    "-ssgrl": ("table 1", "SSGRL, a baseline; word vectors by --set head.vectors=FILE",
+               {**_RELEASED, "head": "semantic", "head_settings": {"channels": None}, "batch_size": 4, "epochs": 200,
+                "lr_schedule": "constant", "weight_decay": 0.0, "image_size": 576, "flip": False}),
+    "-sst": ("table 1", "SST, a baseline; word vectors by --set head.vectors=FILE",
+             {**_RELEASED, "head": "semantic", "method": "semantic-transfer", "settings": {"mean": "all"}}),
+    "-hst": ("table 1", "HST, a baseline; word vectors by --set head.vectors=FILE",
+             {**_RELEASED, "head": "semantic", "method": "heterogeneous-transfer", "batch_size": 32,
+              "settings": {"threshold": 1.0, "threshold_lr": 1.0}}),
+    "-sarb": ("table 1", "SARB, a baseline; word vectors by --set head.vectors=FILE",
+              {**_RELEASED, "head": "semantic", "method": "semantic-blending", "settings": {}}),
+    "-sarb-star": ("table 1", "SARB* (taken to be DSRB), a baseline; word vectors by --set head.vectors=FILE",
+                   {**_RELEASED, "head": "semantic", "method": "semantic-blending",
+                    "settings": {"kind": "quadrants"}}),
+    "-splc": ("table 1", "SPLC, a baseline", {"method": "splc", "settings": {"unknown": "ignore"}}),
     "-csl": ("table 1", "CSL, a baseline", {"method": "selective", "settings": {}}),
     "-focal": ("figure 5", "focal loss, a baseline", {"method": "focal", "settings": {"unknown": "ignore"}}),
 }  # fmt: skip

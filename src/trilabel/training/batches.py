@@ -122,7 +122,7 @@ class BatchMaker:
         self.config, self.views, self.labels, self.relabelling = config, views, labels, relabelling
         self.image_size, self.rank = image_size, rank
 
-    def __call__(self, images: ImageBatch, stage: Stage, now: Progress, two_views: bool) -> Batch:
+    def __call__(self, images: ImageBatch, stage: Stage, now: Progress, two_views: bool, share: float = 0.0) -> Batch:
         """The images with their labels on the device, weak ones filled in; draws depend on the position of the run."""
         device, strong = self.labels.device, None
         for position, message in images.failed:
@@ -139,4 +139,4 @@ class BatchMaker:
         if not stage.linear:
             draw = torch.Generator().manual_seed(seed)
             pixels, strong = self.views.training(pixels, draw, two_views)
-        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up)
+        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up, share)

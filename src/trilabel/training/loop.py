@@ -24,6 +24,7 @@ from trilabel.training.setup import Job
 from trilabel.training.signals import stop_signals
 from trilabel.training.stage_setup import StageRun, enter
 from trilabel.training.stages import Stage
+from trilabel.training.survey import survey
 from trilabel.training.validation import out_of_patience, scoring_weights, validate
 
 _STEPS_BETWEEN_CHECKS = 50  # of the loss, on a GPU; each costs a few launches
@@ -72,6 +73,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)
         job.method.start_epoch(now.epoch)
+        survey(job, stage, run.model, run.images)
     run.task.train()
     began, words = time.monotonic() - now.seconds, ""
     with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order)) as advance:
@@ -82,7 +84,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
             update = (now.step + 1) % config.accumulate == 0 or now.step + 1 == len(order)
             batches_in_update = min(config.accumulate, len(order) - now.step + now.step % config.accumulate)
             with fabric.no_backward_sync(run.task, enabled=not update):
-                batch = job.make_batch(images, stage, now, two_views=job.method.views == 2)
+                batch = job.make_batch(images, stage, now, job.method.views == 2, now.step / len(order))
                 parts = run.task(batch)
                 fabric.backward(weights[now.step] * parts["loss"] / batches_in_update)
             if update:

@@ -30,7 +30,7 @@ def relabel(job: Job, stage: Stage, model: nn.Module, images: ImageSource) -> Re
         return None
     with scoring_weights(job, model):
         model.eval()
-        relabelling.forget()
+        relabelling.start_round()
         _choose(job, model, images)
         if job.processes.count > 1:
             relabelling.sync(job.processes.all_reduce)

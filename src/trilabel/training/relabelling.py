@@ -1,6 +1,7 @@
 """Curriculum labelling (Durand 2019, section 3.3): between epochs the model fills in the unknown labels it finds easy.
 
-These weak labels are kept apart from the known ones, which never change, and are chosen again each time.
+These weak labels are kept apart from the known ones, which never change. What one round added stays, and the next
+chooses among the labels that are still unknown; or each round begins anew.
 """
 
 import math
@@ -11,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from trilabel.labels import Labels, bits
 from trilabel.labels.bits import ROWS_AT_ONCE, packed, unpacked
 from trilabel.methods import AllReduce
+from trilabel.models.classifier import dropped
 from trilabel.training.record import Relabelled
 from trilabel.training.strategies import STRATEGIES, check_relabel, easy, relabel_epochs
 
@@ -42,6 +43,11 @@ class Relabelling(nn.Module):
         """Bytes of the weak labels."""
         return 2 * bits.size(*labels.shape)
 
+    @property
+    def training_dropout(self) -> float:
+        """Share of the head's input to drop in training: a model must have learned with what measures its doubt."""
+        return self.settings.dropout if self.strategy == "uncertainty" else 0.0
+
     def due(self, epoch: int, epochs: int) -> bool:
         """Whether to choose weak labels again before this epoch of a stage with this many epochs."""
         return epoch in (relabel_epochs(epochs) if self.settings.epochs is None else self.settings.epochs)
@@ -52,10 +58,7 @@ class Relabelling(nn.Module):
         head: Any = model.head
         if self.strategy != "uncertainty":
             return torch.stack([head(summary)])
-        # Of a map, whole channels: dropping single cells would hardly change the pooled value.
-        drop = F.dropout if summary.ndim == 2 else F.dropout2d
-        passes = [head(drop(summary, self.settings.dropout, training=True)) for _ in range(self.settings.passes)]
-        return torch.stack(passes)
+        return torch.stack([head(dropped(summary, self.settings.dropout)) for _ in range(self.settings.passes)])
 
     def fill(self, labels: Tensor, rows: Tensor) -> Tensor:
         """B×C labels of these rows with unknown ones replaced by weak ones."""
@@ -63,20 +66,23 @@ class Relabelling(nn.Module):
         present, absent = (unpacked(plane[rows], classes).to(labels.dtype) for plane in (self.present, self.absent))
         return torch.where(labels == 0, present - absent, labels)
 
-    def forget(self) -> None:
-        """Removes all weak labels."""
-        self.present.zero_()
-        self.absent.zero_()
+    def start_round(self) -> None:
+        """Before labels are chosen: removes earlier weak labels if each round begins anew."""
+        if not self.settings.accumulate:
+            self.present.zero_()
+            self.absent.zero_()
 
     def choose(self, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
-        """Keeps the easy ones of a batch: S×B×C logits, B×C known labels, B rows."""
-        weak = easy(self.strategy, self.threshold, scores, labels)
+        """Adds the easy ones of a batch: S×B×C logits, B×C known labels, B rows."""
+        before = self.fill(labels, rows)
+        weak = torch.where(labels == 0, before + easy(self.strategy, self.threshold, scores, before), 0)
         self.present[rows], self.absent[rows] = packed(weak > 0), packed(weak < 0)
 
     def sync(self, all_reduce: AllReduce) -> None:
-        """Combines the choices of the processes, each for its own images; earlier choices were removed before."""
+        """Combines the choices of the processes, each for its own images."""
         for plane in (self.present, self.absent):
-            plane.copy_(all_reduce(plane, "sum"))
+            # A process that added bits to a byte has a larger number than the others, which have the earlier bits.
+            plane.copy_(all_reduce(plane, "max"))
 
     def summary(self, truth: Labels | None) -> Relabelled:
         """The number of labels to learn from and, if the truth is known, the accuracy of the weak ones.

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, one_line, system_error
 from trilabel.files import sync_folder
@@ -65,6 +68,13 @@ class RunFolder:
     def metrics(self) -> Path:
         """The records of all epochs, one per line."""
         return self.path / "metrics.jsonl"
+
+    def annotations(self) -> NDArray[np.int64] | None:
+        """Known training labels of each class, of either sign; None where the labels were removed from the folder."""
+        if not self.labels.is_file():
+            return None
+        present, absent = Labels.load(self.labels).counts_per_class()
+        return present + absent
 
     def check(self, resume: bool, overwrite: bool) -> None:
         """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing.

@@ -109,7 +109,8 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
 
     def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
         kind = METHODS[config.method]
-        return kind(settings, dataset.labels[train], model.backbone.features, dataset.labels[val])
+        features = (kind.heads and model.head.class_size) or model.backbone.features
+        return kind(settings, dataset.labels[train], features, dataset.labels[val])
 
     method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early
     images, train = _open(processes, dataset, split.train, config, model.backbone.image_size)
@@ -171,6 +172,7 @@ def _relabelling(
     if config.relabel == "none":
         return None, []
     relabelling = Relabelling(config.relabel, config.relabel_settings, labels)
+    model.dropout = relabelling.training_dropout
     members = [_member(fabric, Path(run), labels, model) for run in relabelling.settings.runs]
     return fabric.to_device(relabelling), members
 

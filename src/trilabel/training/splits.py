@@ -30,9 +30,19 @@ class TrainingSplit(NamedTuple):
         return self.dataset.labels[self.train]
 
     def hide(self, setting: str, seed: int | None) -> "TrainingSplit":
-        """The same with labels of the training images hidden on purpose (see `trilabel.simulate`)."""
-        labels = simulate.apply_to_rows(self.dataset.labels, self.train, setting, seed)
-        return self._replace(dataset=self.dataset.with_labels(labels))
+        """The same with labels of the training images hidden on purpose (see `trilabel.simulate`).
+
+        "images=0.1" leaves other images out of training altogether, "images=0.1+single-positive" hides labels of the
+        rest.
+        """
+        share, setting = simulate.split_images(setting)
+        train = self.train if share is None else self.train[simulate.some_images(len(self.train), share, seed)]
+        if not len(train):
+            raise TrilabelError(f"images={share:g} leaves no image to learn from; keep more")
+        if not setting:
+            return self._replace(train=train)
+        labels = simulate.apply_to_rows(self.dataset.labels, train, setting, seed)
+        return self._replace(dataset=self.dataset.with_labels(labels), train=train)
 
 
 def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:

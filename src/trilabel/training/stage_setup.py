@@ -53,7 +53,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
     model: nn.Module
     if stage.linear:
         images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
-        model, groups = FeatureClassifier(job.model.head), [(head, 1.0)]
+        model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
     else:
         images, val_images = job.images, job.val_images
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]

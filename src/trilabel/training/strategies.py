@@ -43,10 +43,12 @@ class RelabelSettings:
     """Epochs of a stage before which to relabel; none: half-way and at three quarters (10 and 15 of 20)."""
     threshold: float | None = None
     """What counts as easy; none: as published (2, 0.8, 5, 2 and 0.3, in the order of the strategies)."""
-    passes: int = 10
+    accumulate: bool = True
+    """Whether what one round added stays, and the next chooses among what is still unknown; else each begins anew."""
+    passes: int = 50
     """Of uncertainty: passes with features dropped at random."""
-    dropout: float = 0.5
-    """Of uncertainty: the share of features that a pass drops."""
+    dropout: float = 0.2
+    """Of uncertainty: the share of features that is dropped, in these passes and in training."""
     runs: tuple[str, ...] = ()
     """Of ensemble: folders of finished runs on the same classes and image size."""
 

@@ -12,6 +12,7 @@ from tests.data.formats import layouts
 from tests.data.formats.layouts import voc as layout
 from tests.support.seen import refusal_of
 from trilabel.data.formats.voc import detect, read
+from trilabel.errors import TrilabelError
 
 refusal = refusal_of(read)
 
@@ -94,6 +95,18 @@ def test_trainval_only_where_there_is_neither_train_nor_val(devkit):
         for name in (split, f"hot_dog_{split}", f"train_{split}"):
             (main / f"{name}.txt").unlink()
     assert {name: len(rows) for name, rows in read(devkit).splits.items()} == {"trainval": 3}
+
+
+def test_trainval_is_the_training_split_where_that_is_asked_for(devkit):
+    plain, whole = read(devkit), read(devkit, trainval=True)
+    rows = np.sort(np.concatenate([plain.splits["train"], plain.splits["val"]]))
+    assert [whole.ids[row] for row in np.sort(whole.splits["train"])] == [plain.ids[row] for row in rows]
+    assert "val" not in whole.splits and "trainval" not in whole.splits
+    main = home_of(devkit) / "ImageSets/Main"
+    for file in main.glob("*trainval.txt"):
+        file.unlink()
+    with pytest.raises(TrilabelError, match=r"no trainval.txt, .*leave trainval out"):
+        read(devkit, trainval=True)
 
 
 def test_a_split_without_labels(devkit):

@@ -22,8 +22,8 @@ class Simulate:
     data: DataPath
     """A file or folder in any format that trilabel reads."""
     setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")]
-    """keep-share=0.1, keep-share-per-image=0.1, dense-share=0.1, per-class=0.5, noisy=0.05, noisy-plus,
-    single-positive, or single-positive=2,3 (two positives and three negatives per image)."""
+    """keep-share=0.1, keep-share-per-image=0.1, dense-share=0.1, per-class=0.5, fixed-per-class=10, tags=0.2,0.9,
+    noisy=0.05, noisy-plus, single-positive, or single-positive=2,3 (two positives and three negatives per image)."""
     out: Path
     """The table (.csv, .tsv) or trilabel's own file (.trilabel) to write."""
     seed: int | None = None

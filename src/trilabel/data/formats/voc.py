@@ -34,15 +34,17 @@ def read(
     year: int | str | None = None,
     difficult: Literal["unknown", "absent", "present"] = "unknown",
     boxes: bool = True,
+    trainval: bool = False,
 ) -> Dataset:
     """Reads a VOC devkit. `difficult` is the value of a class of which an image has only objects marked difficult.
 
-    Splits are train, val and test if they exist; trainval only if neither train nor val does.
+    Splits are train, val and test if they exist; trainval only if neither train nor val does. With `trainval` that
+    is split train in any case, as papers on VOC 2007 train on it, and there is no split val.
     """
     if difficult not in _DIFFICULT:
         raise TrilabelError(f"{path}: difficult={difficult!r}: use one of {', '.join(_DIFFICULT)}")
     home = _home(path, year)
-    sets = _image_sets(home / "ImageSets" / "Main")
+    sets = _image_sets(home / "ImageSets" / "Main", trainval)
     classes = sorted(set().union(*sets.values()))
     members = {split: _ids(home / "ImageSets" / "Main" / f"{split}.txt", sets[split]) for split in sets}
     row = {name: number for number, name in enumerate(dict.fromkeys(i for ids in members.values() for i in ids))}
@@ -55,6 +57,8 @@ def read(
             signed[splits[split], column] = _labels(sets[split].get(name), ids, home, name, split, difficult)
         if not sets[split]:
             notes.append(f"split {split} has no labels: they are unknown")
+    if trainval:
+        splits["train"] = splits.pop("trainval")
     labels = Labels.from_signed(signed, classes, row)
     all_boxes, more = _boxes(home / "Annotations", labels.ids, classes) if boxes else (None, [])
     paths, missing = _paths(images, home / "JPEGImages", labels.ids)
@@ -95,7 +99,7 @@ def _home(path: Path, year: int | str | None) -> Path:
 # ---- labels
 
 
-def _image_sets(main: Path) -> dict[str, dict[str, Path]]:
+def _image_sets(main: Path, trainval: bool) -> dict[str, dict[str, Path]]:
     """For every split to use, the file of each class."""
     sets: dict[str, dict[str, Path]] = {split: {} for split in _SPLITS}
     for file in main.glob("*.txt"):
@@ -103,7 +107,11 @@ def _image_sets(main: Path) -> dict[str, dict[str, Path]]:
         if name and split in sets:
             sets[split][name] = file
     there = [split for split in _SPLITS if sets[split] or (main / f"{split}.txt").is_file()]
-    if "train" in there or "val" in there:
+    if trainval and "trainval" not in there:
+        raise TrilabelError(f"{main}: no trainval.txt, and no file such as dog_trainval.txt; leave trainval out")
+    if trainval:
+        there = [split for split in there if split not in ("train", "val")]
+    elif "train" in there or "val" in there:
         there = [split for split in there if split != "trainval"]
     if not any(sets[split] for split in there):
         raise TrilabelError(f"{main}: no image sets with labels, such as dog_train.txt, in this folder")

@@ -11,6 +11,7 @@ from trilabel.models.heads.gcn import GcnHead
 from trilabel.models.heads.label_rnn import LabelRnnHead
 from trilabel.models.heads.latent_noise import LatentNoiseHead
 from trilabel.models.heads.saliency import SaliencyHead
+from trilabel.models.heads.semantic import SemanticHead
 from trilabel.models.heads.weldon import WeldonHead
 from trilabel.settings import settings_of
 
@@ -22,6 +23,7 @@ HEADS: dict[str, type[Head[Any]]] = {
     "saliency": SaliencyHead,
     "embedding": EmbeddingHead,
     "gcn": GcnHead,
+    "semantic": SemanticHead,
     "latent-noise": LatentNoiseHead,
     "label-rnn": LabelRnnHead,
 }

@@ -20,6 +20,7 @@ class Head(nn.Module, Generic[S]):
 
     Settings: type[S] = NoSettings  # type: ignore[assignment]  # a Head[NoSettings] need not name it
     description: ClassVar[str]  # one line for the command line
+    class_size: int = 0  # numbers in the class features that a head may have (see `SemanticHead`); 0: it has none
     keeps_map: ClassVar[bool] = False  # whether `reduce_features` gives the whole map, from which `maps` can be made
     settings: S
 

@@ -1,0 +1,114 @@
+"""Heterogeneous semantic transfer (HST, Chen 2024): as SST, with prototypes and thresholds that are learned."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.losses.soft_bce import soft_known_bce
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.checks import note_one_sided, require_both
+from trilabel.methods.semantic.pairs import PairHead, check_pairs, shown_with
+from trilabel.methods.semantic.prototypes import Prototypes
+from trilabel.methods.semantic.steps import forward, likeness, ramped_co_occurrence, ramped_contrastive
+
+_THRESHOLD_WEIGHT, _PROTOTYPE_WEIGHT = 0.1, 0.05
+
+
+@dataclass(frozen=True)
+class HeterogeneousTransferSettings:
+    """When unknown labels begin to count as present, and how the thresholds of that are learned."""
+
+    start: int = 5
+    """Epochs that learn from known labels alone."""
+    every: int = 5
+    """Prototypes are made again after this many epochs."""
+    prototypes: int = 10
+    """Prototypes of each class."""
+    threshold: float = 0.9
+    """Where both thresholds start. The released code starts at 1, where they get no gradient: only weight decay moves
+    them."""
+    threshold_lr: float = 10.0
+    """Learning rate of the thresholds, as a multiple of the model's."""
+
+
+class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
+    """Pseudo-labels within and across images, as SST, positives only; each source has a learned threshold.
+
+    s = clamp(likeness − threshold, 0, 1), learned as a logit of the known labels; an unknown label counts as present
+    where s > 0. Class features are drawn to the prototypes of their class where it is present, and away otherwise.
+    """
+
+    Settings = HeterogeneousTransferSettings
+    description = "as semantic-transfer, with prototypes and learned thresholds (HST); needs --head semantic"
+    suits = "positives and negatives known"
+    cost = "about twice plain BCE, and a pass over the training images every few epochs"
+    heads = ("semantic",)
+
+    def __init__(
+        self,
+        settings: HeterogeneousTransferSettings,
+        labels: Labels,
+        features: int = 0,
+        validation: Labels | None = None,
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        self.notes = note_one_sided("heterogeneous-transfer", labels)
+        self.pairs = PairHead(labels.shape[1], features)
+        self.prototypes = Prototypes(labels, settings.prototypes, features)
+        self.within = nn.Parameter(torch.tensor(settings.threshold))
+        self.across = nn.Parameter(torch.tensor(settings.threshold))
+
+    @classmethod
+    def check(cls, settings: HeterogeneousTransferSettings, labels: Labels) -> None:
+        """Needs both positives and negatives."""
+        require_both("heterogeneous-transfer", labels)
+        check_pairs("heterogeneous-transfer", labels.shape[1])
+        if settings.start < 0 or min(settings.every, settings.prototypes) < 1 or not -1 <= settings.threshold <= 1:
+            raise TrilabelError("heterogeneous-transfer: start ≥ 0, every and prototypes ≥ 1, threshold from −1 to 1")
+
+    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
+        """The thresholds learn at a rate of their own."""
+        return [(list(self.pairs.parameters()), 1.0), ([self.within, self.across], self.settings.threshold_lr)]
+
+    def surveys(self, epoch: int) -> bool:
+        """Before the first epoch with pseudo-labels, and every few epochs from there on."""
+        return (since := epoch - 1 - self.settings.start) >= 0 and since % self.settings.every == 0
+
+    def survey(self, model: nn.Module, batches: Iterable[Batch], all_reduce: AllReduce) -> None:
+        """Makes the prototypes again."""
+        self.prototypes.renew(((b.rows, forward(model, b.images).features, None) for b in batches), all_reduce)
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass; the losses of known labels, pseudo-labels, thresholds, pairs and likeness."""
+        labels = batch.labels
+        out = forward(model, batch.images)
+        pairs = self.pairs(out.features)
+        known = losses.known_mean_bce(out.logits, labels)
+        # Every parameter is part of the loss from the first epoch on, which several processes need.
+        loss = known + ramped_contrastive(out.features, batch) + 0 * (self.within + self.across)
+        loss = loss + ramped_co_occurrence(pairs, batch)
+        targets = labels
+        if batch.epoch > self.settings.start:
+            alike = likeness(out.features, self.prototypes.vectors)
+            made = self.prototypes.made
+            together = (shown_with(pairs, labels) - self.within).clamp(0, 1)
+            above = (alike - self.across).clamp(0, 1)
+            scores = together, torch.where(made, above, 0)
+            within, across = (labels.where((labels != 0) | (score <= 0), 1) for score in scores)
+            loss = loss + losses.known_mean_bce(out.logits, within) + losses.known_mean_bce(out.logits, across)
+            seen = labels * made
+            loss = loss + _THRESHOLD_WEIGHT * (soft_known_bce(together, labels) + soft_known_bce(above, seen))
+            loss = loss + _PROTOTYPE_WEIGHT * (1 - seen * alike).mean()
+            targets = torch.maximum(within, across).where(labels == 0, labels)
+        parts = {"known": known, "threshold_within": self.within, "threshold_across": self.across}
+        return {
+            "loss": loss,
+            "logits": out.logits.detach(),
+            "targets": targets,
+            **{name: value.detach() for name, value in parts.items()},
+        }
