@@ -89,7 +89,8 @@ def _unclear(message: str, file: Path, named: bool) -> str:
     """What is wrong with the line that refuses a file: it must be one line, and name the file or its folder."""
     if "\n" in message:
         return "more than one line"
-    is_named = file.name in message or file.parent.name in message
+    # NUS-WIDE lists classes in one folder and labels in another; then the folder of both is named.
+    is_named = any(name in message for name in (file.name, file.parent.name, file.parent.parent.name))
     return "the file is not named" if named and not is_named else ""
 
 

@@ -48,7 +48,8 @@ def run_targets(root: Path) -> Iterator[Target]:
     yield Target("run: evaluate", (config, best), lambda: command_line(*evaluated), 2)
     weights = ("train", root / "data/labels.csv", "--out", root / "new", "--weights", run, "--epochs", 1, "--overwrite",
                "--image-size", SIZE, "--workers", 0)  # fmt: skip
-    yield Target("run: as weights", (best,), lambda: command_line(*weights), 1)
+    # Not named: of weights that are only too large one hears by the loss.
+    yield Target("run: as weights", (best,), lambda: command_line(*weights), 1, named=False)
     for name in ("predictions.csv", "predictions.json"):
         yield Target(f"table of predictions, {name[-4:]}", (root / name,), partial(read_data, root / name), 6)
 

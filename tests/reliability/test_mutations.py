@@ -4,6 +4,8 @@ import random
 import sys
 
 import pytest
+from reliability.__main__ import table, verdict
+from reliability.memory import peak, start_peak
 from reliability.mutations import run_cases, summary
 from reliability.mutators import mutate
 
@@ -25,3 +27,22 @@ def test_a_mutation_can_be_made_again(kind):
     made = [mutate(content, kind, random.Random(number)) for number in range(50)]
     assert made == [mutate(content, kind, random.Random(number)) for number in range(50)]
     assert sum(one != content for one in made) > 40
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot start anew")
+def test_the_memory_of_each_case_is_measured():
+    def most(megabytes):
+        before = start_peak()
+        b"x" * (megabytes << 20)
+        return (peak() - before) >> 20
+
+    assert [most(each) > 90 for each in (200, 10, 200)] == [True, False, True]
+
+
+def test_what_there_was_no_time_for_is_told():
+    rows = [
+        {"fault": "killed", "wanted": 200, "tried": 3, "lost": 1},
+        {"fault": "killed: train", "tried": 3, "lost": 1},
+    ]
+    assert table({"rows": rows}).splitlines()[2:] == ["| killed | 200 | 3 | 1 |", "| killed: train |  | 3 | 1 |"]
+    assert verdict({"rows": rows}) == (1, "1 lost; fewer than wanted, give it more minutes: killed (3 of 200)")
