@@ -43,6 +43,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if not item.get_closest_marker("gpu"):
             patched.setenv("CUDA_VISIBLE_DEVICES", "")  # of the processes that tests start
             patched.setattr(torch.cuda, "is_available", lambda: False)
+            patched.setattr(torch.cuda.memory, "is_initialized", lambda: False)  # though another test may have done it
         return (yield)
 
 

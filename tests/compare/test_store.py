@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.comparisons import flipped
-from trilabel.compare.store import open_comparison, read_result
+from trilabel.compare.store import finish, open_comparison, read_result
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -72,3 +72,12 @@ def test_damaged_data_is_told(small_scenes, tmp_path, content):
     (tmp_path / "data.json").write_bytes(content)
     with pytest.raises(TrilabelError, match=r"data\.json: damaged; restore it or choose another --out"):
         open_comparison(tmp_path, small_scenes, SOURCE)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_checkpoints_that_a_killed_comparison_left_are_deleted_when_the_result_is_read(tmp_path, keep):
+    finish(tmp_path, {"row": "a"}, keep)
+    for name in ("best", "last", "start"):
+        (tmp_path / f"{name}.safetensors").touch()
+    assert read_result(tmp_path) == {"row": "a"}
+    assert [file.name for file in tmp_path.glob("*.safetensors")] == ["best.safetensors"] * keep

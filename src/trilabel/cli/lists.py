@@ -110,7 +110,7 @@ def _relabelling() -> list[_Component]:
 
     found = []
     for name, strategy in STRATEGIES.items():
-        own = ["epochs", *([] if strategy.threshold is None else ["threshold"]), *strategy.settings]
+        own = ["epochs", *([] if strategy.threshold is None else ["threshold"]), "accumulate", *strategy.settings]
         defaults = {**_defaults(RelabelSettings), "threshold": strategy.threshold}
         choices = {**_choices(RelabelSettings), "threshold": str(strategy.threshold)}
         found.append(

@@ -16,6 +16,7 @@ from trilabel.training.run_folder import RunFolder
 
 _RESULT = "result.json"
 _DATA = "data.json"
+_KEPT = "best model kept"  # entry of result.json
 
 
 def is_finished(folder: Path) -> bool:
@@ -24,24 +25,33 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
-    """The result that `finish` wrote; None if the run is not finished."""
+    """The result that `finish` wrote; None if the run is not finished.
+
+    Also deletes the checkpoints that `finish` had no time to delete.
+    """
     file = folder / _RESULT
     if not is_finished(folder):
         return None
     text = _read(file)
     try:
-        return dict(json.loads(text))
+        result = dict(json.loads(text))
     except (ValueError, TypeError, RecursionError):
         raise TrilabelError(f"{file}: damaged; delete it to repeat the run") from None
+    _delete_checkpoints(folder, result.pop(_KEPT, True))
+    return result
 
 
 def finish(folder: Path, result: Mapping[str, Any], keep: bool) -> None:
     """Writes the result, then deletes the checkpoints; with `keep`, all but the best."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / _RESULT, json.dumps(result, ensure_ascii=False))
+    write_text(folder / _RESULT, json.dumps({**result, _KEPT: keep}, ensure_ascii=False))
+    _delete_checkpoints(folder, keep)
+
+
+def _delete_checkpoints(folder: Path, keep_best: bool) -> None:
     for file in folder.glob("*.safetensors"):
-        if not (keep and file == RunFolder(folder).best):
-            file.unlink()
+        if not (keep_best and file == RunFolder(folder).best):
+            file.unlink(missing_ok=True)
 
 
 def open_comparison(out: Path, dataset: Dataset, source: Mapping[str, Any]) -> None:
