@@ -71,9 +71,12 @@ def test_children_that_outlive_their_parent_do_not_hold_its_lock(tmp_path):
         "from pathlib import Path\n"
         "from trilabel.locks import try_lock\n"
         "with try_lock(Path(sys.argv[1])):\n"
+        "    heard, said = os.pipe()\n"
         "    child = os.fork()\n"
         "    if not child:\n"
+        "        os.write(said, b'.')  # that it has begun, and let go of the lock\n"
         "        time.sleep(600)\n"
+        "    os.read(heard, 1)\n"
         "    print(child, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -106,3 +107,12 @@ def test_a_run_that_never_began_is_started_again(tmp_path: Path) -> None:
     assert str(losing.lost_error({0: 3, 2: -9}, 3, tmp_path)) == (
         "process 1 of 3 (rank 0) and process 3 of 3 (rank 2) crashed (exit code 3); start it again"
     )
+
+
+def test_a_process_that_is_lost_before_anybody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other waits for it in vain, so that no event would wake the one that watches."""
+    monkeypatch.setattr(spawning, "_SECONDS_TO_END", 0.01)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    lost, waiting = SimpleNamespace(exitcode=-9, sentinel=None), SimpleNamespace(exitcode=None, sentinel=receiver)
+    assert spawning._wait_for([waiting, lost]) == [None, -9]
+    sender.close()

@@ -75,11 +75,11 @@ def _wait_for(processes: Sequence[Any]) -> list[int | None]:
     """The exit codes once all have ended, or one has failed and the others had time to notice: None if they did not."""
     deadline: float | None = None
     while running := [process.sentinel for process in processes if process.exitcode is None]:
-        wait(running, None if deadline is None else max(0.0, deadline - time.monotonic()))
         if deadline is None and any(process.exitcode for process in processes):
             deadline = time.monotonic() + _SECONDS_TO_END
-        elif deadline is not None and time.monotonic() >= deadline:
+        if deadline is not None and time.monotonic() >= deadline:
             break
+        wait(running, None if deadline is None else deadline - time.monotonic())
     return [process.exitcode for process in processes]
 
 
