@@ -25,7 +25,7 @@ def workshop(tmp_path_factory):
 
 
 def test_killed_commands_lose_nothing(workshop):
-    trials = run_trials(workshop, [("chosen", number) for number in range(19)], workers=1)
+    trials = run_trials(workshop, [("chosen", number) for number in range(24)], workers=1)
     assert not [(trial.case, trial.number, trial.kills, trial.faults) for trial in trials if trial.faults]
     assert sum(len(trial.kills) for trial in trials) >= 20
     assert {call.split()[0] for trial in trials for call in trial.calls} == {"before", "after", "in-write"}
