@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stopped import run_script
-from trilabel.files import check_regular, replacing, write_csv, write_text
+from trilabel.files import replacing, write_csv, write_text
 
 
 def test_writes_a_new_file_and_the_folders_above_it(tmp_path):
@@ -151,16 +151,3 @@ def test_what_the_system_refuses_names_the_file_not_its_temporary_name(tmp_path)
     with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "a.txt"):
         pass  # nothing was written
     assert caught.value.filename == str(tmp_path / "a.txt")
-
-
-def test_only_regular_files_are_opened(tmp_path):
-    (tmp_path / "a.txt").touch()
-    check_regular(tmp_path / "a.txt")
-    with pytest.raises(IsADirectoryError):
-        check_regular(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        check_regular(tmp_path / "b.txt")
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(OSError, match="a pipe or a device"):
-            check_regular(tmp_path / "pipe")

@@ -43,7 +43,7 @@ def test_what_is_no_regular_file_is_named(tmp_path):
         tmp_path: "a folder",
         Path("/dev/zero"): "a device",
     }.items():
-        assert refused(path) == f"{path}: not a regular file ({kind})"
+        assert refused(path) == f"{path}: not a regular file ({kind}); put the file in its place"
 
 
 def test_a_missing_file_is_left_to_the_caller_who_knows_what_it_is(tmp_path):

@@ -16,7 +16,6 @@ _SYSTEM = {
     "EACCES": ("permission denied", "change its permissions or those of its folder, or choose another"),
     "EPERM": ("not permitted", "change its permissions or those of its folder, or choose another"),
     "EISDIR": ("a folder, where a file should be", "put the file in its place"),
-    "ENODEV": ("a pipe or a device, where a file should be", "put the file in its place"),
     "EIO": ("the disk failed to read or write it", "check the disk"),
     "EMFILE": ("too many open files", "raise `ulimit -n` or lower --workers"),
     "ENAMETOOLONG": ("the name is too long", "choose a shorter one"),

@@ -4,11 +4,9 @@ What a killed process was writing stays under a temporary name; the next process
 """
 
 import csv
-import errno
 import os
 import re
 import socket
-import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,15 +60,6 @@ def sync_folder(folder: Path) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-
-def check_regular(path: str | Path) -> None:
-    """Raises an OSError unless this is a regular file: to open a pipe may wait forever, a device may have no end."""
-    mode = Path(path).stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.ENODEV, "a pipe or a device, where a file should be", str(path))
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

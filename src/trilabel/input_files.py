@@ -57,7 +57,8 @@ def check_regular(path: str | Path) -> os.stat_result:
     except ValueError:
         raise TrilabelError(f"{path}: a zero byte in the name of a file; correct it") from None
     if not stat.S_ISREG(found.st_mode):
-        raise TrilabelError(f"{path}: not a regular file ({_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')})")
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise TrilabelError(f"{path}: not a regular file ({kind}); put the file in its place")
     return found
 
 

@@ -141,7 +141,7 @@ def test_damaged_bytes_never_give_another_kind_of_error(file):
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "x.safetensors"
     assert "no such checkpoint" in refused(path)
-    assert "a folder, where a file should be" in refused(tmp_path)
+    assert "not a regular file (a folder)" in refused(tmp_path)
     for data in (b"", b"\0" * 100, b"\xff" * 100, b"rubbish", pickle.dumps({"a": 1})):
         path.write_bytes(data)
         assert "not a trilabel checkpoint" in refused(path)

@@ -37,6 +37,7 @@ class _LiveTable:
         self.planned = comparison.spec.cell_keys()
 
     def render(self) -> "RenderableType":
+        """The table and the line below it, as they are now."""
         from rich.console import Group
         from rich.text import Text
 

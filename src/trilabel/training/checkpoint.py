@@ -20,7 +20,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from trilabel.errors import TrilabelError, one_line, system_error
-from trilabel.files import check_regular, replacing
+from trilabel.files import replacing
+from trilabel.input_files import check_regular
 
 _LONGEST_STATE = 50_000_000  # bytes; that of a thousand times more classes than Open Images has
 
@@ -139,6 +140,8 @@ def _opened(path: str | Path) -> Iterator[Any]:
         Path(path).open("rb").close()  # the system's own words, which safetensors hides
         with _system_errors(Path(path)), safe_open(path, framework="pt") as file:
             yield file
+    except TrilabelError:
+        raise
     except FileNotFoundError as error:
         raise TrilabelError(f"{path}: no such checkpoint; restore it, or resume the run") from error
     except OSError as error:

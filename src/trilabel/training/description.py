@@ -10,7 +10,8 @@ from typing import Any
 
 from trilabel.config import LARGEST_IMAGE, Config
 from trilabel.errors import TrilabelError, one_line, system_error
-from trilabel.files import check_regular, write_text
+from trilabel.files import write_text
+from trilabel.input_files import check_regular
 from trilabel.version import __version__
 
 _BENEATH = ("torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "pillow")
@@ -41,8 +42,7 @@ def write_description(file: Path, description: RunDescription) -> None:
 def read_description(file: Path) -> RunDescription:
     """The description that `write_description` wrote; anything else is refused in one line."""
     try:
-        check_regular(file)
-        if file.stat().st_size > _LARGEST_FILE:
+        if check_regular(file).st_size > _LARGEST_FILE:
             raise TrilabelError(f"{file}: too large to describe a run; restore it or train again")
         text = file.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trilabel.errors import TrilabelError, one_line, system_error
-from trilabel.files import check_regular
+from trilabel.input_files import check_regular
 from trilabel.training.record import EpochRecord
 
 _LONGEST_LINE = 50_000_000  # bytes

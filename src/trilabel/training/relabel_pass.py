@@ -1,16 +1,14 @@
 """The pass over the training images between epochs that fills in easy unknown labels."""
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
-from trilabel.data.images import ImageSource, in_order, to_device
-from trilabel.log import log, progress
+from trilabel.data.images import ImageSource, to_device
+from trilabel.log import log
 from trilabel.training.batches import seed_torch
+from trilabel.training.image_pass import pass_over
 from trilabel.training.record import Relabelled
 from trilabel.training.relabelling import describe
-from trilabel.training.saving import stop_if_asked
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
 from trilabel.training.validation import scoring_weights
@@ -42,24 +40,11 @@ def relabel(job: Job, stage: Stage, model: nn.Module, images: ImageSource) -> Re
 def _choose(job: Job, model: nn.Module, images: ImageSource) -> None:
     config, fabric, now, relabelling = job.config, job.fabric, job.state.progress, job.relabelling
     assert relabelling is not None
-    rank, world = job.processes.rank, job.processes.count
-    chunks = _parts(in_order(len(images), config.batch_size), rank, world)
-    with progress("relabelling", len(chunks)) as advance:
-        for done, batch in enumerate(images.batches(chunks, skip_broken=config.broken == "skip")):
-            number = rank + done * world  # the number of the batch over all processes
-            seed_torch([config.seed, now.stage, now.epoch, number, _RELABELLING], fabric.device)
-            if len(batch.positions):
-                rows = to_device(torch.from_numpy(batch.positions), fabric.device)
-                with fabric.autocast():
-                    scores = [relabelling.scores(model, job.views.plain(batch.images))]
-                    scores += [member(views.plain(batch.images)).logits[None] for member, views in job.members]
-                relabelling.choose(torch.cat(scores), job.label_reader(batch.positions, rows), rows)
-            if job.agreement.any(bool(job.signals), wait=done + 1 == len(chunks)):
-                stop_if_asked(job)
-            advance(1)
-
-
-def _parts(chunks: list[NDArray[np.int64]], rank: int, world: int) -> list[NDArray[np.int64]]:
-    """The chunks of one process: equally many in all, so that they can agree after each; the last may be empty."""
-    empty = np.zeros(0, np.int64)
-    return (chunks + [empty] * (-len(chunks) % world))[rank::world]
+    for number, batch in pass_over(job, images, config.batch_size, "relabelling"):
+        seed_torch([config.seed, now.stage, now.epoch, number, _RELABELLING], fabric.device)
+        if len(batch.positions):
+            rows = to_device(torch.from_numpy(batch.positions), fabric.device)
+            with fabric.autocast():
+                scores = [relabelling.scores(model, job.views.plain(batch.images))]
+                scores += [member(views.plain(batch.images)).logits[None] for member, views in job.members]
+            relabelling.choose(torch.cat(scores), job.label_reader(batch.positions, rows), rows)

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from trilabel.data.images import ImageSource, in_order, to_device
-from trilabel.log import progress
+from trilabel.data.images import ImageSource, to_device
 from trilabel.methods import Batch
-from trilabel.training.saving import stop_if_asked
+from trilabel.training.image_pass import pass_over
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
 
@@ -28,14 +27,9 @@ def survey(job: Job, stage: Stage, model: nn.Module, images: ImageSource) -> Non
 
 def _batches(job: Job, images: ImageSource) -> Iterator[Batch]:
     """This process's part of the images, as they are scored."""
-    chunks = in_order(len(images), job.scoring_batch_size)[job.processes.rank :: job.processes.count]
     now = job.state.progress
-    with progress("looking at all images", len(chunks)) as advance:
-        for batch in images.batches(chunks, skip_broken=job.config.broken == "skip"):
-            if len(batch.positions):
-                rows = to_device(torch.from_numpy(batch.positions), job.fabric.device)
-                labels = job.label_reader(batch.positions, rows)
-                yield Batch(job.views.plain(batch.images), None, labels, rows, now.epoch, now.lr)
-            if job.processes.count == 1:
-                stop_if_asked(job)
-            advance(1)
+    for _, batch in pass_over(job, images, job.scoring_batch_size, "surveying images"):
+        if len(batch.positions):
+            rows = to_device(torch.from_numpy(batch.positions), job.fabric.device)
+            labels = job.label_reader(batch.positions, rows)
+            yield Batch(job.views.plain(batch.images), None, labels, rows, now.epoch, now.lr)

@@ -27,6 +27,7 @@ class _Statements:
 
     @classmethod
     def of(cls, parts: Mapping[str, Dataset], row_of: Mapping[str, NDArray[np.int64]], names: Names) -> "_Statements":
+        """What all parts say, by row and class of the merged data set."""
         known = [part.labels.csr.tocoo() for part in parts.values()]
         places = [names.positions(part.labels.classes) for part in parts.values()]
         return cls(

@@ -13,7 +13,7 @@ from trilabel.labels import Labels
 from trilabel.losses.soft_bce import soft_known_bce
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import note_one_sided, require_both
-from trilabel.methods.semantic.prototypes import Prototypes
+from trilabel.methods.semantic.prototypes import Prototypes, prototypes_due
 from trilabel.methods.semantic.steps import Pass, forward, ramped_contrastive
 
 _QUADRANTS = 4
@@ -66,7 +66,7 @@ class SemanticBlending(Method[SemanticBlendingSettings]):
 
     def surveys(self, epoch: int) -> bool:
         """Before the first epoch that blends, and every few epochs from there on."""
-        return (since := epoch - 1 - self.settings.start) >= 0 and since % self.settings.every == 0
+        return prototypes_due(epoch, self.settings.start, self.settings.every)
 
     def survey(self, model: nn.Module, batches: Iterable[Batch], all_reduce: AllReduce) -> None:
         """Makes the prototypes again."""

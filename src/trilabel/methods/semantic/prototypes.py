@@ -55,6 +55,11 @@ class Prototypes(nn.Module):
                 self.vectors[number] = torch.from_numpy(made).to(self.vectors)
 
 
+def prototypes_due(epoch: int, start: int, every: int) -> bool:
+    """Whether prototypes are made before this epoch: once `start` epochs are over, then after `every` further ones."""
+    return (since := epoch - 1 - start) >= 0 and since % every == 0
+
+
 def k_means(vectors: NDArray[np.float32], kinds: object, count: int) -> NDArray[np.float32]:
     """The centers of `count` clusters; where there are fewer vectors, these and repetitions of them."""
     clusters = min(count, len(np.unique(vectors, axis=0)))
