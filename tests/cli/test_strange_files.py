@@ -45,7 +45,7 @@ def test_images_that_are_no_files(strange, run, capsys: Capture):
 
 def test_data_and_side_files_that_are_no_files(project, tmp_path, capsys: Capture):
     pipe = make_pipe(tmp_path / "pipe.csv")
-    expected = f"{pipe}: not a regular file (a named pipe)"
+    expected = f"{pipe}: not a regular file (a named pipe); put the file in its place"
     table = project / "labels.csv"
     for command in (
         ("data", "inspect", pipe),

@@ -175,7 +175,7 @@ def test_whole_numbers_of_32_bits(tmp_path):
 def test_what_is_no_file_is_not_opened(tmp_path):
     pipe = make_pipe(tmp_path / "a.jpg")
     for path, kind in ((str(pipe), "a named pipe"), ("/dev/zero", "a device"), (str(tmp_path), "a folder")):
-        assert refused(path) == check_image(path) == f"{path}: not a regular file ({kind})"
+        assert refused(path) == check_image(path) == f"{path}: not a regular file ({kind}); put the file in its place"
 
 
 def test_an_image_that_may_not_be_read_is_not_broken():

@@ -111,8 +111,8 @@ def test_what_unpacks_to_more_than_the_free_memory_is_refused_unless_it_is_trust
 def test_what_is_no_file_is_no_table(tmp_path):
     pipe = make_pipe(tmp_path / "labels.csv")
     for format in (None, "csv", "list", "coco", "native", "yolo", "cvat"):
-        assert refused(pipe, format) == f"{pipe}: not a regular file (a named pipe)"
-    assert refused("/dev/zero") == "/dev/zero: not a regular file (a device)"
+        assert refused(pipe, format) == f"{pipe}: not a regular file (a named pipe); put the file in its place"
+    assert refused("/dev/zero") == "/dev/zero: not a regular file (a device); put the file in its place"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.txt", "a.json", "a.trilabel", "annotations.xml"])

@@ -26,7 +26,10 @@ def test_lines(tmp_path):
 
 
 def test_a_folder_is_no_text(tmp_path):
-    assert refusal(lambda: read_text(tmp_path), tmp_path) == "FILE: not a regular file (a folder)"
+    assert (
+        refusal(lambda: read_text(tmp_path), tmp_path)
+        == "FILE: not a regular file (a folder); put the file in its place"
+    )
 
 
 def test_the_start_of_a_file_is_kept_inside_peeking_once_only(tmp_path):

@@ -527,7 +527,10 @@ def test_a_folder_where_a_file_should_be(home):
     file = home / "annotations/instances_val2014.json"
     file.unlink()
     file.mkdir()
-    assert refusal(home) == "ROOT/annotations/instances_val2014.json: not a regular file (a folder)"
+    assert (
+        refusal(home)
+        == "ROOT/annotations/instances_val2014.json: not a regular file (a folder); put the file in its place"
+    )
 
 
 def test_options_out_of_range(home):

@@ -230,7 +230,7 @@ def test_files_that_are_no_exports(tmp_path):
     file.unlink()
     file.mkdir()
     assert not detect(tmp_path) and not detect(file)
-    assert refusal(tmp_path) == "ROOT/annotations.xml: not a regular file (a folder)"
+    assert refusal(tmp_path) == "ROOT/annotations.xml: not a regular file (a folder); put the file in its place"
 
 
 @pytest.mark.parametrize("name", [module.name for module in iter_modules(layouts.__path__)])

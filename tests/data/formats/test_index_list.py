@@ -192,7 +192,7 @@ def test_bytes_that_mean_nothing(file):
     file.unlink()
     file.mkdir()
     assert not detect(file)
-    assert refusal(file) == "ROOT/train.csv: not a regular file (a folder)"
+    assert refusal(file) == "ROOT/train.csv: not a regular file (a folder); put the file in its place"
 
 
 # ---- what is a list

@@ -168,7 +168,7 @@ def test_folders_where_files_should_be(home):
     for name in ("test_list_500.txt", INDEX):
         (home / name).unlink()
         (home / name).mkdir()
-        assert refusal(home) == f"ROOT/{name}: not a regular file (a folder)"
+        assert refusal(home) == f"ROOT/{name}: not a regular file (a folder); put the file in its place"
 
 
 # ---- objects

@@ -276,7 +276,7 @@ def test_line_ends_and_byte_order_marks(tmp_path):
 def test_folders_called_like_files(devkit, file):
     (home_of(devkit) / file).unlink()
     (home_of(devkit) / file).mkdir()
-    assert refusal(devkit) == f"ROOT/VOCdevkit/VOC2012/{file}: not a regular file (a folder)"
+    assert refusal(devkit) == f"ROOT/VOCdevkit/VOC2012/{file}: not a regular file (a folder); put the file in its place"
 
 
 def test_files_called_like_folders(devkit):

@@ -386,7 +386,9 @@ def test_label_files_that_cannot_be_read(six):
     assert refusal(six) == "ROOT/labels/train/000000000009.txt, line 2: not UTF-8 text; save it as UTF-8"
     file.unlink()
     file.mkdir()
-    assert refusal(six) == "ROOT/labels/train/000000000009.txt: not a regular file (a folder)"
+    assert (
+        refusal(six) == "ROOT/labels/train/000000000009.txt: not a regular file (a folder); put the file in its place"
+    )
 
 
 @pytest.mark.parametrize(
