@@ -43,11 +43,9 @@ def test_no_published_figure_of_another_head_graph_or_stages(base):
 
 def test_a_figure_with_settings_is_shown_beside_these_settings_only(base):
     first = recipe_row("wang2023-sr", base, "k 5")
-    rows = [
-        first,
-        *(replace(first, name=f"k {k}", config=replace(first.config, head_settings={"k": k})) for k in (1, 9)),
-    ]
-    found = references(Spec(tuple(rows), ("keep-share=0.5",)), ["coco2014"], ["mAP"])
+    configs = {f"k {k}": replace(first.config, head_settings={"k": k}) for k in (1, 9)}
+    rows = (first, *(replace(first, name=name, config=config) for name, config in configs.items()))
+    found = references(Spec(rows, ("keep-share=0.5",)), ["coco2014"], ["mAP"])
     own = "with its own settings of the method"
     assert [(each.row, each.value, each.note) for each in found] == [
         ("k 5", 81.3, ""), ("k 5", 81.25, ""),
