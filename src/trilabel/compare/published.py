@@ -2,8 +2,8 @@
 
 They are in `published.csv`, as printed. Metrics have the names that `Model.evaluate` gives them, or relabelling for
 those of weak labels, or the record of an epoch. mAP_G1 … mAP_G5 are those of `metrics.map_by_group`; a name that ends
-in _gain is the difference to the same model without relabelling; one that begins with train_ or val_ is of the training
-images' full labels or of validation images, all others are of test images.
+in _gain is the difference to the same model without relabelling; one that begins with train_ or val_ is of the full
+labels of training images or of validation images, all others are of the images that the paper compares methods on.
 """
 
 import csv
