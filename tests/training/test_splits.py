@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
+from trilabel.labels import Labels, simulate
 from trilabel.training.splits import check_validation, split_for_training, validation_truth
 
 quick = settings(max_examples=50, deadline=None)
@@ -133,3 +133,19 @@ def test_a_share_of_the_images_at_all_and_labels_of_these_hidden():
     ):
         with pytest.raises(TrilabelError, match=says):
             whole.hide(setting, None)
+
+
+def test_labels_are_drawn_before_or_after_the_split():
+    """`hide` draws after it; Cole's order, drawn for all and validation whole, is made as docs/methods.md does."""
+    full = Labels.from_signed(np.where(np.random.default_rng(0).random((60, 8)) < 0.5, 1, -1))
+    data = Dataset(full.ids, list(full.ids), full, {"train": np.arange(5, 60), "test": np.arange(5)})
+    drawn = simulate.apply_to_rows(full, data.rows_of("train"), "single-positive")
+    split = data.with_split_off("held-out", 0.2)
+    split = split.with_labels(drawn.merge(full[split.rows_of("held-out")]))
+    first = split_for_training(split, Config(val="held-out"))
+    after = split_for_training(data, Config(val="0.2")).hide("single-positive", None)
+    assert first.train.tolist() == after.train.tolist() and len(first.val) == len(after.val) == 11
+    for one in (first, after):
+        assert one.dataset.labels[one.val] == full[one.val], "validation is whole"
+        assert (one.labels.to_signed() > 0).sum(1).tolist() == [1] * 44 == (one.labels.to_signed() != 0).sum(1).tolist()
+    assert first.labels == simulate.single_positive(full[5:])[first.train - 5] != after.labels

@@ -34,6 +34,8 @@ def published_grid(recipe: str) -> SearchGrid:
     match paper:
         case "cole2021":
             return _COLE
+        case "kim2022" if "openimages" in recipe and "start" in config.settings:
+            return _ABSOLUTE
         case "kim2022" if "openimages" in recipe:
             return {"settings.delta": (0.005, 0.01)} if config.method == "large-loss" else {}
         case "kim2022" if config.method == "large-loss":

@@ -1,15 +1,22 @@
 """What the papers report: the numbers of their tables, to compare with ours.
 
 They are in `published.csv`, as printed. Metrics have the names that `Model.evaluate` gives them, or relabelling for
-those of weak labels. mAP_G1 … mAP_G5 are those of `metrics.map_by_group`; a name that ends in _gain is the difference
-to the same model without relabelling.
+those of weak labels, or the record of an epoch. mAP_G1 … mAP_G5 are those of `metrics.map_by_group`; a name that ends
+in _gain is the difference to the same model without relabelling; one that begins with train_ or val_ is of the full
+labels of training images or of validation images, all others are of the images that the paper compares methods on.
 """
 
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+from trilabel.compare.changes import with_changes
+from trilabel.config import Config
+from trilabel.recipes import resolve
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,8 @@ class PublishedFigure:
     table: str
     data: str
     labels: str  # as for `--hide`; "all" if nothing was hidden; several separated by spaces: the mean over them
-    recipe: str  # empty if no recipe is this row
+    recipe: str  # empty if no recipe is this row; `about` then says why
+    settings: str  # in which it differs from the recipe: "head_settings.k=1"; several separated by spaces
     metric: str
     value: float
     deviation: float | None  # over seeds; None if the paper gives none
@@ -30,6 +38,13 @@ class PublishedFigure:
     def source(self) -> str:
         """Paper and table for a reader: "Kim 2022, table 2"."""
         return f"{self.paper[:-4].capitalize()} {self.paper[-4:]}, {self.table}"
+
+    @property
+    def config(self) -> Config:
+        """The recipe with the row's settings."""
+        pairs = (pair.split("=") for pair in self.settings.split())
+        changes = {name: _value(text) for name, text in pairs}
+        return with_changes(resolve(self.recipe), changes, f"{self.source}, {self.about}")
 
 
 @cache
@@ -42,6 +57,14 @@ def figures() -> tuple[PublishedFigure, ...]:
 
 def read_figure(row: Sequence[str]) -> PublishedFigure:
     """A row of the table."""
-    paper, table, data, labels, recipe, metric, value, deviation, about = row
+    paper, table, data, labels, recipe, settings, metric, value, deviation, about = row
     spread = float(deviation) if deviation else None
-    return PublishedFigure(paper, table, data, labels, recipe, metric, float(value), spread, about)
+    return PublishedFigure(paper, table, data, labels, recipe, settings, metric, float(value), spread, about)
+
+
+def _value(text: str) -> Any:
+    """A number or true or false where it is one, else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -36,6 +36,7 @@ _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
                   {"relabel": "ensemble"}),
     "-two-steps": ("table 2 (2 steps)", "everything relabelled at once", {"relabel": "all"}),
 }  # fmt: skip
+_OPEN_IMAGES = {"": "-gnn", "-bce": "-bce", "-partial-bce": "-partial-bce"}  # its rows, and the parts of each
 
 
 def _recipes() -> Recipes:
@@ -44,12 +45,17 @@ def _recipes() -> Recipes:
         if table.startswith("table 2"):
             once = {"epochs": [10]} if parts["relabel"] == "all" else {}
             config = replace(config, graph="gnn", relabel_settings=once)
-        grid = BASELINE if config.settings["normalize"] == "all" else _GRID
-        yield f"durand2019{name}", named(f"Durand 2019, {table}: {what}. {grid}", config)
-    # 1.7 million images: fewer than 5 epochs, stopped when validation does not improve (A.2).
-    large = replace(_BASE, graph="gnn", epochs=5, patience=1)
-    about = f"Durand 2019, table 3 (Open Images, 600 classes): partial-BCE and GNN. {_GRID}"
-    yield "durand2019-openimages", named(about, large)
+        yield f"durand2019{name}", named(f"Durand 2019, {table}: {what}. {_grid(config)}", config)
+    for name, of in _OPEN_IMAGES.items():
+        _, what, parts = _PARTS[of]
+        # 1.7 million images: fewer than 5 epochs, stopped when validation does not improve (A.2).
+        large = replace(_BASE, **parts, epochs=5, patience=1)
+        about = f"Durand 2019, table 3 (Open Images, 600 classes): {what}. {_grid(large)}"
+        yield f"durand2019-openimages{name}", named(about, large)
+
+
+def _grid(config: Config) -> str:
+    return BASELINE if config.settings["normalize"] == "all" else _GRID
 
 
 RECIPES: dict[str, Recipe] = dict(_recipes())

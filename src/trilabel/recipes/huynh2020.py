@@ -39,7 +39,6 @@ _METHODS: dict[str, tuple[str, dict[str, Any]]] = {
             "method": "known-only",
             "settings": {"normalize": "all"},
             "relabel": "score",
-            "relabel_settings": {"epochs": [1]},
         },
     ),
     "imcl": ("IMCL", {"method": "imcl", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbors": 5}}),
@@ -70,11 +69,11 @@ def _recipes() -> Recipes:
         about = f"Huynh 2020, {place}: logistic, the baseline that all others start from. Give ImageNet --weights."
         yield f"huynh2020-{data}-logistic", named(about, logistic)
         for name, (what, parts) in _METHODS.items():
-            if data != "openimages" and name != "imcl":
-                continue
             config = replace(base, **parts)
             if config.head != "gap":  # its head is not the logistic model's
                 config = replace(config, keep_head=False)
+            if config.relabel != "none":  # labelling and training alternate, from the logistic model on
+                config = replace(config, relabel_settings={"epochs": [*range(1, config.epochs + 1)]})
             config = replace(config, settings={**config.settings, **(imcl if name == "imcl" else {})})
             rest = _FROM_LOGISTIC.format(data) + (f" {_GRID}" if name == "imcl" else " A baseline.")
             yield f"huynh2020-{data}-{name}", named(f"Huynh 2020, {place} (end to end): {what}. {rest}", config)
