@@ -85,14 +85,11 @@ class Diagnosis(nn.Module):
                     self.later[rows] = torch.maximum(self.later[rows], loss)
 
     def _note_probabilities(self, probabilities: Tensor, labels: Tensor, truth: Tensor | None) -> None:
-        """All histograms at once: known absent, unknown, known present; 3 and 4 are unknown, absent or present."""
-        place = labels + 1
-        if truth is not None:
-            place = torch.where((labels == 0) & (truth != 0), torch.where(truth > 0, 4, 3), place)
-        counts = _histogram(bin_of(probabilities) + BINS * place, 5 * BINS).view(5, BINS)
-        self.probabilities += counts[:3]
-        self.probabilities[1] += counts[3] + counts[4]
-        self.hidden += counts[3:]
+        """Counts by label × truth (0 where there is none) × bin, all at once."""
+        place = 3 * (labels + 1) + (1 if truth is None else truth + 1)
+        counts = _histogram(bin_of(probabilities) + BINS * place.float(), 9 * BINS).view(3, 3, BINS)
+        self.probabilities += counts.sum(1)
+        self.hidden += counts[1, ::2]
 
     def sync(self, all_reduce: AllReduce) -> None:
         """Combines the losses of the processes, which saw different images."""
