@@ -19,13 +19,18 @@ def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
     printed = capsys.readouterr().out
     assert "left out rightly %" in printed and "highest loss in the first epoch: known positives" in printed
     assert f"picture: {run / 'report.png'}" in printed and f"probabilities: {run / 'probabilities.png'}" in printed
-    for name in ("report.png", "probabilities.png"):
+    assert f"examples: {run / 'examples.png'}" in printed and "left out in epochs" in printed
+    assert "hidden positives" in printed and "above 0.5 %" in printed
+    for name in ("report.png", "probabilities.png", "examples.png"):
         with Image.open(run / name) as picture:
             assert picture.size[0] > 1000
     found = result(capsys, "report", run, "--out", tmp_path / "p.svg")
     assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
     assert found["probabilities"] == str(tmp_path / "p-probabilities.svg")
-    assert (tmp_path / "p-probabilities.svg").is_file()
+    assert (tmp_path / "p-probabilities.svg").is_file() and (tmp_path / "p-examples.svg").is_file()
+    assert [each["image"] for each in found["epochs"][0]["examples"]] == [
+        each["image"] for each in found["epochs"][1]["examples"]
+    ]
     assert sum(found["epochs"][0]["probabilities"]["known_positives"]) > 1000
     assert found["epochs"][1]["unknown"]["left_out"] > 0
     lines = (run / "metrics.jsonl").read_text().splitlines()

@@ -12,12 +12,14 @@ import pytest
 
 import trilabel as tl
 from tests.support.comparisons import Stop, kinds, without_time
-from trilabel.compare import Comparison, MethodRow, Spec, runner
+from trilabel.compare import Comparison, MethodRow, Spec, recipe_row, runner
 from trilabel.compare.store import open_comparison
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.locks import try_lock
 from trilabel.methods import METHODS
+
+GROUPS = ("mAP_G1", "mAP_G2", "mAP_G3", "mAP_G4", "mAP_G5")
 
 
 def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
@@ -35,7 +37,7 @@ def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
         hidden = simulate.apply_to_rows(small_scenes.labels, learned_from, cell.labels, 5)
         run = tl.train(small_scenes.with_labels(hidden), config, tmp_path / f"{cell.labels}-{cell.seed}")
         scored = tl.load(run).evaluate(small_scenes)
-        assert cell.metrics == {name: scored[name] for name in ("mAP", "CF1", "OF1")}
+        assert cell.metrics == {name: scored[name] for name in ("mAP", "CF1", "OF1", *GROUPS)}
         assert (cell.validation, cell.epoch, cell.epochs) == (run.metrics["mAP"], run.best.epoch, 2)
         assert cell.known == np.count_nonzero(hidden.to_signed()[learned_from])
         assert cell.known_share == pytest.approx(cell.known / (len(learned_from) * 14))
@@ -81,6 +83,47 @@ def test_the_commands_of_a_cell_make_it_again(base, tmp_path, monkeypatch, capsy
     parse(scored[0], [*scored[1:], "--json"])()
     again = json.loads(capsys.readouterr().out)
     assert cell.metrics == {name: again[name] for name in cell.metrics}
+
+
+def with_four_times_the_classes(dataset):
+    """56 classes: enough for mAP by groups."""
+    classes = [f"{name} {number}" for number in range(4) for name in dataset.classes]
+    labels = Labels.from_signed(np.tile(dataset.labels.to_signed(), 4), classes=classes, ids=dataset.ids)
+    return replace(dataset, labels=labels, boxes=None)
+
+
+def test_map_by_groups_of_classes_beside_published_figures_and_in_cells_of_before(
+    small_scenes, base, tmp_path, trained, caplog
+):
+    from trilabel.report.comparison import run_and_report
+
+    many = with_four_times_the_classes(small_scenes)
+    spec = Spec((recipe_row("huynh2020-openimages-logistic", base),), ("all",))
+    assert Comparison(small_scenes, spec, tmp_path / "few").metrics == ("mAP", "CF1", "OF1")
+
+    def compared(out="compared", keep=True):
+        return Comparison(many, spec, tmp_path / out, published=["openimages-v3"], keep=keep)
+
+    (cell,) = run_and_report(compared())
+    (folder,) = (tmp_path / "compared/cells").glob("*-????????")
+    scored = tl.load(folder).evaluate(many)
+    assert [cell.metrics[name] for name in GROUPS] == [scored[name] for name in GROUPS]
+    text = (tmp_path / "compared/table.md").read_text()
+    assert "all mAP\\_G1, published" in text and "69.47 \\[1\\]".replace("\\", "") in text
+    assert f"{100 * scored['mAP_G5']:.1f}" in text and "G1 to G5" in text
+
+    about = json.loads((folder / "result.json").read_text())
+    of_before = json.dumps({**about, "metrics": {name: about["metrics"][name] for name in ("mAP", "CF1", "OF1")}})
+    (folder / "result.json").write_text(of_before)
+    assert compared().run() == [cell] and len(trained) == 1, "scored again, not trained again"
+    assert json.loads((folder / "result.json").read_text()) == about
+    (folder / "result.json").write_text(of_before)
+    (folder / "best.safetensors").unlink()
+    (without,) = run_and_report(compared(keep=False))
+    assert without.metrics.keys() == {"mAP", "CF1", "OF1"} and len(trained) == 1
+    assert "finished before mAP by groups of classes was recorded" in caplog.text
+    text = (tmp_path / "compared/table.md").read_text()
+    assert "no mAP\\_G1, mAP\\_G2" in text
 
 
 def test_without_validation(small_scenes, base, tmp_path):

@@ -21,14 +21,22 @@ def kind(label: int, truth: int) -> str:
 def summary(steps: list[Step], epoch: int, labels: Matrix, truth: Matrix | None) -> dict[str, Any]:
     """The numbers of one epoch, of all steps so far in this stage."""
     found: dict[str, Any] = {"probabilities": {}}
-    for name, value in (("known_positives", 1), ("known_negatives", -1), ("unknown", 0)):
+    kinds_of_labels: dict[str, tuple[int, int | None]] = {  # known as, in truth (None: whatever it is)
+        "known_positives": (1, None), "known_negatives": (-1, None), "unknown": (0, None),
+        "hidden_positives": (0, 1), "hidden_negatives": (0, -1),
+    }  # fmt: skip
+    for name, (value, true) in kinds_of_labels.items():
         bins = [0] * 20
         for at, rows, logits, _ in steps:
             for i, row in enumerate(rows):
                 for j, x in enumerate(logits[i]):
-                    if at == epoch and labels[row][j] == value:
+                    fits = labels[row][j] == value and (true is None or (truth is not None and truth[row][j] == true))
+                    if at == epoch and fits:
                         bins[min(19, int(20 / (1 + math.exp(-x))))] += 1
         found["probabilities"][name] = bins
+    hidden = [found["probabilities"][name] for name in ("hidden_positives", "hidden_negatives")]
+    if not any(map(any, hidden)):
+        del found["probabilities"]["hidden_positives"], found["probabilities"]["hidden_negatives"]
     pairs = [
         (int(targets[i][j]), 0 if truth is None else int(truth[row][j]))
         for at, rows, _, targets in steps

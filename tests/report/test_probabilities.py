@@ -71,3 +71,37 @@ def test_no_bin_is_behind_the_legend():
 @pytest.mark.parametrize(("counts", "share"), [([3, 1], 0.75), ([0, 0], None), ([0, 4], 0.0), ([1, 1, 1, 1], 0.5)])
 def test_the_share_below_a_half(counts, share):
     assert probabilities.below_half(counts) == share
+
+
+def hidden(positives, negatives, rest=0):
+    """An epoch with hidden labels, and this many unknown ones beside them of which nobody knows."""
+    unknown = (np.array(positives) + negatives).tolist()
+    unknown[0] += rest
+    counts = {"known_positives": [1] * 20, "known_negatives": [0] * 20, "unknown": unknown}
+    counts |= {"hidden_positives": positives, "hidden_negatives": negatives}
+    return replace(RECORD, probabilities=counts)
+
+
+def test_hidden_labels_are_drawn_by_their_truth_and_over_the_epochs(tmp_path):
+    early, late = [4] + [0] * 19, [1] + [0] * 18 + [3]
+    negatives = [90] + [0] * 18 + [10]
+    history = [RECORD, hidden(early, negatives), hidden(late, negatives)]  # the first of an earlier version
+    figure = probabilities.histograms(history[-1], history)
+    training, _, positives, others, scale = figure.axes
+    assert [text.get_text() for text in training.get_legend().texts] == [
+        "known positives (50.0 % below 0.5)", "known negatives",
+        "hidden positives (25.0 % below 0.5)", "hidden negatives",
+    ]  # fmt: skip
+    assert positives.get_title(loc="left").endswith("hidden positives") and scale.get_ylabel().startswith("share")
+    shares = positives.collections[0].get_array()
+    assert shares.shape == (20, 3) and shares[:, 2].compressed().tolist() == [0.25, 0.75] and shares[0, 1] == 1
+    assert shares.mask[:, 0].all() and others.collections[0].get_array()[19, 1] == pytest.approx(0.1)
+    partly = probabilities.histograms(hidden(late, negatives, rest=5)).axes[0].get_legend()
+    assert "unknown" in [text.get_text() for text in partly.texts]
+    plots.save(figure, tmp_path / "p.png")
+
+
+def test_without_hidden_positives_there_is_one_course():
+    history = [replace(hidden([0] * 20, [5] * 20), val_probabilities={})] * 2
+    titles = [axes.get_title(loc="left") for axes in probabilities.histograms(history[-1], history).axes]
+    assert titles == ["Training images, epoch 3", "Unknown labels: hidden negatives", ""]

@@ -55,3 +55,10 @@ def test_lines_without_a_break_between_stages(tmp_path: Path):
     plots.save(figure, tmp_path / "lines.png")
     with Image.open(tmp_path / "lines.png") as picture:
         assert picture.size[0] > 300
+
+
+def test_the_table_says_how_many_hidden_labels_are_found():
+    counts = {"hidden_positives": [3] + [0] * 18 + [1], "hidden_negatives": [1] * 20}
+    header, rows = training.table([PLAIN, EpochRecord("fine-tune", 2, 0.5, probabilities=counts)])
+    assert header[3:] == ["hidden positives above 0.5 %", "hidden negatives above 0.5 %"]
+    assert [row[3:] for row in rows] == [["—", "—"], ["25.0", "50.0"]]

@@ -52,6 +52,22 @@ def test_counts_are_not_doubled_by_more_processes_whatever_the_optimizer(saved: 
     assert all((count == kept).all() for count in state.diagnosis.counts().values())
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_checkpoint_from_before_something_was_counted_resumes(saved: Path, processes: int) -> None:
+    tensors, position = checkpoint.load(saved)
+    new = ("diagnosis.hidden", "diagnosis.examples.values")
+    tensors = {name: value for name, value in tensors.items() if name not in new}
+    if processes == 2:
+        each = {"diagnosis.targets": torch.full((2, 10), 7)}
+        tensors |= checkpoint.prefixed("each", each)
+    checkpoint.save(saved, tensors, position)
+    state = a_state()
+    state.load(saved, 0, processes)
+    state.attach(plain_sgd(state), None)
+    assert not state.diagnosis.hidden.any() and not state.diagnosis.examples.values.any()
+    assert (state.diagnosis.targets == (3 if processes == 1 else 7)).all() and (state.diagnosis.kinds == 3).all()
+
+
 @pytest.mark.parametrize(
     "gradients", [{"0": torch.zeros(1, 1)}, {"x": torch.zeros(1)}, {"99999": torch.zeros(1)}, {"0": torch.zeros(())}]
 )

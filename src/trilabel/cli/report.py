@@ -15,20 +15,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Shows a run epoch by epoch: its scores, and how unknown labels were treated; also as a picture.
+    """Shows a run epoch by epoch: its scores, and how unknown labels were treated; also as pictures.
 
     Example: trilabel report runs/first
+
+    Beside report.png it draws probabilities.png (how sure the model is of which labels) and, where there is something
+    to tell, examples.png (single labels of a few training images).
     """
 
     run: RunPath
     """The run folder; the run may still be training."""
     out: Path | None = None
-    """The picture (.png, .svg or .pdf); none: report.png in the run folder."""
+    """The picture (.png, .svg or .pdf), whose name the others begin with; none: report.png in the run folder."""
     json: bool = False
     """Print what was recorded as JSON."""
 
     def __call__(self) -> None:
-        from trilabel.report import plots, probabilities, training
+        from trilabel.report import examples, plots, probabilities, training
         from trilabel.training.run_folder import RunFolder
 
         folder = RunFolder(self.run)
@@ -45,7 +48,11 @@ class Report:
         if probabilities.has_some(best):
             stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
             pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
-            plots.save(probabilities.histograms(best), pictures["probabilities"])
+            plots.save(probabilities.histograms(best, history), pictures["probabilities"])
+        if examples.courses(history):
+            stem = "examples" if self.out is None else f"{out.stem}-examples"
+            pictures["examples"] = str(out.with_name(f"{stem}{out.suffix}"))
+            plots.save(examples.picture(history), pictures["examples"])
         if self.json:
             return print_json({**pictures, "epochs": [record.to_json() for record in history]})
         _print_history(history)
@@ -55,7 +62,7 @@ class Report:
 
 
 def _print_history(history: "Sequence[EpochRecord]") -> None:
-    from trilabel.report import training
+    from trilabel.report import examples, training
 
     print_table(*training.table(history))
     header, rows = training.relabellings(history)
@@ -66,6 +73,10 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
             print_line(
                 "right: share of added labels that are right; TP, TN: the same among truly present, truly absent ones"
             )
+    header, rows = examples.table(history)
+    if rows:
+        print_line()
+        print_table(header, rows)
     if any(record.val_unknown_as_absent for record in history):
         print_line("validation has no known negatives: its scores count unknown as absent")
     if kinds := history[-1].highest_loss_in_first_epoch:

@@ -27,7 +27,8 @@ from trilabel.errors import explain
 from trilabel.labels import Labels
 from trilabel.locks import try_lock
 from trilabel.log import log
-from trilabel.training.run_folder import RunFolder
+from trilabel.metrics import GROUP_METRICS
+from trilabel.training.run_folder import Run, RunFolder
 
 POLL_SECONDS = 1.0  # between checks of the runs of other processes
 
@@ -68,8 +69,8 @@ class Comparison:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of each cell, the most important first."""
-        return self.scoring.metrics
+        """The metrics that tables show, the most important first."""
+        return self.scoring.shown(len(self.dataset.classes))
 
     @property
     def cells(self) -> list[CellResult]:
@@ -143,11 +144,27 @@ class Comparison:
         if result is None:
             result = asdict(self._train_and_score(folder, row, labels, config, chosen))
             finish(folder, result, self.keep)
+        elif any(name in GROUP_METRICS and name not in result["metrics"] for name in self.metrics):
+            result = self._with_groups(folder, result, config)
         elif self.keep and not RunFolder(folder).best.is_file():
             log.warning(
                 f"{row.name}, {labels}, seed {config.seed}: its model was deleted, because it ran without --keep"
             )
         return CellResult(**{**result, "row": row.name, "recipe": row.recipe, "chosen": chosen})
+
+    def _with_groups(self, folder: Path, result: dict[str, Any], config: Config) -> dict[str, Any]:
+        """Adds mAP by groups of classes to the result of an earlier version, where its model was kept."""
+        files = RunFolder(folder)
+        if not files.best.is_file():
+            log.warning(
+                f"{folder}: finished before mAP by groups of classes was recorded, and its model was not kept; delete "
+                "the folder to make the run again, or go without"
+            )
+            return result
+        run = Run(folder, config, files.read_history(), files.best_record())
+        result = {**result, "metrics": {**self.executor.score(run, config), **result["metrics"]}}
+        finish(folder, result, keep=True)
+        return result
 
     def _train_and_score(
         self, folder: Path, row: MethodRow, labels: str, config: Config, chosen: Mapping[str, Any]

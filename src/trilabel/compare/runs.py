@@ -15,6 +15,7 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.inference.predictor import load
 from trilabel.log import quiet
+from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
 
@@ -31,8 +32,15 @@ class Scoring:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that tables show, the most important first."""
+        """The metrics that every cell has, the most important first. A cell's folder is named by them, too."""
         return (*_METRICS, *_POINTING_METRICS) if self.pointing else _METRICS
+
+    def shown(self, classes: int) -> tuple[str, ...]:
+        """The metrics that tables show: also mAP by groups of classes, where there are enough classes for it.
+
+        It is no part of a cell's name, so that cells of before it was recorded are found.
+        """
+        return (*self.metrics, *GROUP_METRICS) if classes >= CLASSES_WORTH_GROUPS else self.metrics
 
 
 class RunExecutor:
@@ -72,7 +80,7 @@ class RunExecutor:
             self.current = None
 
     def score(self, run: Run, config: Config) -> dict[str, float | None]:
-        """The test metrics of a run."""
+        """The test metrics of a run; by groups of classes where there are as many classes as groups."""
         with quiet(bars=True):
             scores = load(run, config.device).evaluate(
                 self.images.for_scoring(config),
@@ -81,7 +89,8 @@ class RunExecutor:
                 broken=config.broken,
                 pointing=self.scoring.pointing,
             )
-        return {name: scores[name] for name in self.scoring.metrics}
+        groups = [name for name in GROUP_METRICS if scores.get(name) is not None]
+        return {name: scores[name] for name in (*self.scoring.metrics, *groups)}
 
     def command(self, folder: Path, labels: str, config: Config) -> str:
         """The commands that reproduce a cell, in a folder other than the cell's own."""

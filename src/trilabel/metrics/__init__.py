@@ -7,7 +7,7 @@ positive has neither AP nor recall: every mean over classes leaves it out. Resul
 
 from trilabel.metrics.accumulator import Accumulator
 from trilabel.metrics.average_precision import average_precision, interpolated_average_precision, map_by_group
-from trilabel.metrics.evaluate import evaluate
+from trilabel.metrics.evaluate import CLASSES_WORTH_GROUPS, GROUP_METRICS, evaluate
 from trilabel.metrics.matrices import LabelMatrix, Matrix
 from trilabel.metrics.means import mean
 from trilabel.metrics.pointing import HasBoxes, pointing_counts, pointing_game
@@ -15,6 +15,8 @@ from trilabel.metrics.threshold import exact_match, macro_f1, micro_f1, precisio
 from trilabel.metrics.top_k import precision_at_k, recall_at_k
 
 __all__ = [
+    "CLASSES_WORTH_GROUPS",
+    "GROUP_METRICS",
     "Accumulator",
     "HasBoxes",
     "LabelMatrix",

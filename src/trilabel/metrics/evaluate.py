@@ -14,6 +14,8 @@ from trilabel.metrics.threshold import exact_match_of, macro_f1_of, precision_re
 from trilabel.metrics.top_k import precision_recall_at_k_of
 
 _GROUPS = 5  # of Huynh 2020, Kim 2022 and Wang 2023
+GROUP_METRICS = tuple(f"mAP_G{number}" for number in range(1, _GROUPS + 1))
+CLASSES_WORTH_GROUPS = 50  # with fewer, the AP of each class says more than mAP by groups of classes
 
 
 def evaluate(
@@ -43,7 +45,7 @@ def evaluate(
     numbers = {"mAP": mean(ap), "mAP_interpolated": mean(interpolated)}
     if annotations is not None:
         groups = map_by_group(ap, annotations, _GROUPS) if classes >= _GROUPS else np.full(_GROUPS, np.nan)
-        numbers |= {f"mAP_G{number}": float(value) for number, value in enumerate(groups, 1)}
+        numbers |= dict(zip(GROUP_METRICS, groups.tolist(), strict=True))
     numbers |= precision_recall_f1_of(at_threshold)
     numbers |= {f"{name}_top3": value for name, value in precision_recall_f1_of(top3).items()}
     numbers |= {

@@ -91,16 +91,21 @@ def lines(panels: Sequence[Lines], stages: Sequence[str]) -> Figure:
         for number, (name, values) in enumerate(panel.series.items()):
             points = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
             axes.plot(*zip(*points, strict=True), color=COLORS[number], label=name, marker="o", markersize=3)
-        for epoch, (before, after) in enumerate(pairwise(stages), 1):
-            if before != after:
-                axes.axvline(epoch + 0.5, color="#555555", linestyle=":", linewidth=1)
         axes.set_ylim(0, 1.05 * axes.dataLim.y1 or 1)  # room for the highest marker
-        axes.set_xlim(0.5, len(stages) + 0.5)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("epoch")
+        epoch_axis(axes, stages)
         axes.set_ylabel(panel.unit)
         axes.set_title(panel.title, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return figure
+
+
+def epoch_axis(axes: Any, stages: Sequence[str]) -> None:
+    """Epochs along the horizontal axis, from 1 through all stages, with a dotted line between two stages."""
+    for epoch, (before, after) in enumerate(pairwise(stages), 1):
+        if before != after:
+            axes.axvline(epoch + 0.5, color="#555555", linestyle=":", linewidth=1)
+    axes.set_xlim(0.5, len(stages) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel("epoch")
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,7 +1,8 @@
 """How unknown labels are treated while a model trains: their targets, how often these are right, and their losses.
 
 Kim 2022: figure 4 (precision of the labels a method changes), figure 1 and table 1 (a model first learns true labels
-and later memorizes false ones). If labels were hidden on purpose, the truth is compared with; the method never sees it.
+and later memorizes false ones). Cole 2021: figure 2 (probabilities of hidden positives). If labels were
+hidden on purpose, the truth is compared with; the method never sees it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from trilabel.labels import Labels
 from trilabel.labels.bits import ROWS_AT_ONCE
 from trilabel.methods import AllReduce
-from trilabel.training.record import UnknownTargets
+from trilabel.training.examples import Examples
+from trilabel.training.record import Example, UnknownTargets
 
 # The loss of every label in the first epoch and its highest later on: 8 bytes per label.
 _MOST_LABELS_FOLLOWED = 50_000_000
@@ -30,6 +32,7 @@ class Diagnosis(nn.Module):
 
     targets: Tensor  # 10: unknown labels by target (absent, none, present) × truth (−1, 0, +1); the rest
     probabilities: Tensor  # 3×20: known absent, unknown, known present × predicted probability
+    hidden: Tensor  # 2×20: unknown and truly absent, unknown and truly present × predicted probability
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
     later: Tensor  # N×C: highest loss after it
@@ -42,9 +45,11 @@ class Diagnosis(nn.Module):
         size = labels.shape if follow else (0, 0)
         self.register_buffer("targets", torch.zeros(10, dtype=torch.int64))
         self.register_buffer("probabilities", torch.zeros(3, BINS, dtype=torch.int64))
+        self.register_buffer("hidden", torch.zeros(2, BINS, dtype=torch.int64))
         self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
         self.register_buffer("first", torch.full(size, -1.0))
         self.register_buffer("later", torch.full(size, -1.0))
+        self.examples = Examples(labels, truth)
 
     def start_epoch(self, epoch: int) -> None:
         """Resets the counts; in the first epoch of a stage also the losses."""
@@ -56,13 +61,14 @@ class Diagnosis(nn.Module):
 
     def counts(self) -> dict[str, Tensor]:
         """The counts of the current epoch, by name; those of several processes add up."""
-        return {"targets": self.targets, "kinds": self.kinds, "probabilities": self.probabilities}
+        counts = {"targets": self.targets, "kinds": self.kinds, "probabilities": self.probabilities}
+        return counts | {"hidden": self.hidden, "examples": self.examples.values}
 
     @torch.no_grad()
     def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
         """Adds a step: B×C labels, truth (0 where it is also unknown), and the method's results."""
-        bins = bin_of(torch.sigmoid(step["logits"].float())) + BINS * (labels + 1)
-        self.probabilities += _histogram(bins, 3 * BINS).view(3, BINS)
+        self._note_probabilities(torch.sigmoid(step["logits"].float()), labels, truth)
+        self.examples.note(rows, step["logits"], step.get("targets"))
         if "targets" in step:
             against = torch.zeros_like(labels) if truth is None else truth
             self.targets += _histogram(torch.where(labels == 0, step["targets"] * 3 + against + 4, 9), 10)
@@ -78,6 +84,13 @@ class Diagnosis(nn.Module):
                 else:
                     self.later[rows] = torch.maximum(self.later[rows], loss)
 
+    def _note_probabilities(self, probabilities: Tensor, labels: Tensor, truth: Tensor | None) -> None:
+        """Counts by label × truth (0 where there is none) × bin, all at once."""
+        place = 3 * (labels + 1) + (1 if truth is None else truth + 1)
+        counts = _histogram(bin_of(probabilities) + BINS * place.float(), 9 * BINS).view(3, 3, BINS)
+        self.probabilities += counts.sum(1)
+        self.hidden += counts[1, ::2]
+
     def sync(self, all_reduce: AllReduce) -> None:
         """Combines the losses of the processes, which saw different images."""
         self.first.copy_(all_reduce(self.first, "max"))
@@ -88,16 +101,22 @@ class Diagnosis(nn.Module):
         targets = all_reduce(self.targets, "sum")[:9].view(3, 3).tolist()
         kinds = all_reduce(self.kinds, "sum").tolist()
         negatives, unknown, positives = all_reduce(self.probabilities, "sum").tolist()
+        hidden_negatives, hidden_positives = all_reduce(self.hidden, "sum").tolist()
+        histograms = {"known_positives": positives, "known_negatives": negatives, "unknown": unknown}
+        if any(hidden_negatives + hidden_positives):
+            histograms |= {"hidden_positives": hidden_positives, "hidden_negatives": hidden_negatives}
+        chose = any(map(any, targets))
         mean_loss, highest = dict[str, float](), dict[str, float]()
         if self.truth is not None:
             mean_loss = {name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]}
             if epoch > 1 and self.first.numel():
                 highest = self._highest_in_first(self.truth)
         return LabelSummary(
-            {"known_positives": positives, "known_negatives": negatives, "unknown": unknown},
-            _unknown_targets(targets) if any(map(any, targets)) else None,
+            histograms,
+            _unknown_targets(targets) if chose else None,
             mean_loss,
             highest,
+            self.examples.summary(all_reduce, chose),
         )
 
     def _highest_in_first(self, truth: Labels) -> dict[str, float]:
@@ -124,6 +143,7 @@ class LabelSummary:
     unknown: UnknownTargets | None
     mean_loss: dict[str, float]
     highest_loss_in_first_epoch: dict[str, float]
+    examples: list[Example]
 
 
 def _unknown_targets(counts: list[list[int]]) -> UnknownTargets:

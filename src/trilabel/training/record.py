@@ -1,5 +1,6 @@
 """The record of a finished epoch: one typed value, a line of metrics.jsonl."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,7 +10,8 @@ from trilabel.settings import filled
 
 _ALWAYS = {"stage", "epoch", "loss", "lr", "seconds"}  # in every line, zero or not
 
-_HISTOGRAMS = {"known_positives", "known_negatives", "unknown", "positives", "negatives"}
+_HISTOGRAMS = {"known_positives", "known_negatives", "unknown", "hidden_positives", "hidden_negatives"}
+_HISTOGRAMS |= {"positives", "negatives"}  # of validation
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,37 @@ class Relabelled:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A training image that is followed, in one epoch: some of its labels, in the same order in each list."""
+
+    image: str
+    classes: list[str]
+    labels: list[int]  # as known: +1, −1, 0
+    logits: list[float]
+    truth: list[int] = field(default_factory=list)  # empty where no label was hidden on purpose
+    targets: list[int] = field(default_factory=list)  # what labels were scored as; empty if the method does not choose
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary; empty lists are left out."""
+        return {name: value for name, value in vars(self).items() if value}
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Example":
+        """What `to_json` wrote; anything else is refused."""
+        read = filled(cls, values, "an example")
+        signs = (*read.labels, *read.truth, *read.targets)
+        lengths = {
+            len(read.classes),
+            len(read.labels),
+            len(read.logits),
+            *map(len, filter(None, (read.truth, read.targets))),
+        }
+        if len(lengths) > 1 or not set(signs) <= {-1, 0, 1} or not all(map(math.isfinite, read.logits)):
+            raise TrilabelError(f"there is no example {repr(values)[:80]}")
+        return read
+
+
+@dataclass(frozen=True)
 class EpochRecord:
     """One epoch: losses, time, the treatment of unknown labels, validation."""
 
@@ -58,12 +91,14 @@ class EpochRecord:
     images_left_out: int = 0  # could not be read
     relabelled: Relabelled | None = None  # before the first step
     probabilities: Mapping[str, list[int]] = field(default_factory=dict)
-    """Histograms over [0, 1] of the training labels: known_positives, known_negatives, unknown."""
+    """Histograms over [0, 1] of the training labels: known_positives, known_negatives, unknown and, of the unknown ones
+    whose truth is known, hidden_positives and hidden_negatives."""
     unknown: UnknownTargets | None = None  # only of methods that choose
     mean_loss: Mapping[str, float] = field(default_factory=dict)
     """By kind of label (known_positives, true_negatives, hidden_positives), where the truth is known."""
     highest_loss_in_first_epoch: Mapping[str, float] = field(default_factory=dict)
     """By kind of label, the share whose loss was highest in the first epoch."""
+    examples: list[Example] = field(default_factory=list)  # a few images, the same in every epoch
     val: Mapping[str, Any] = field(default_factory=dict)  # the result of `metrics.evaluate`; empty without validation
     val_probabilities: Mapping[str, list[int]] = field(default_factory=dict)  # histograms: positives, negatives
     val_unknown_as_absent: bool = False  # no validation label is known to be absent, so unknown counted as absent
@@ -89,6 +124,8 @@ class EpochRecord:
         for name in ("unknown", "relabelled"):
             if name in kept:
                 kept[name] = {key: value for key, value in asdict(kept[name]).items() if value is not None}
+        if self.examples:
+            kept["examples"] = [each.to_json() for each in self.examples]
         return kept
 
     @classmethod
@@ -97,6 +134,8 @@ class EpochRecord:
         if not isinstance(values, Mapping):
             raise TrilabelError("the record of an epoch is not a dictionary")
         nested: dict[str, Any] = {}
+        if isinstance(values.get("examples"), list):
+            nested["examples"] = [Example.from_json(each) for each in values["examples"]]
         if "unknown" in values:
             nested["unknown"] = filled(UnknownTargets, values["unknown"], "unknown")
         if "relabelled" in values:

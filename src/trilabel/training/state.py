@@ -166,7 +166,7 @@ class State:
         """Loads what this process remembered; of another number of processes the first one gets all counts."""
         as_many = bool(saved) and all(len(value) == self._count for value in saved.values())
         for name, value in self._own().items():
-            if as_many:
+            if as_many and name in saved:
                 value.copy_(saved[name][self._rank])
             elif self._rank and name in self._counts():
                 value.zero_()
@@ -192,7 +192,8 @@ class State:
             followed = checkpoint.part("diagnosis", tensors)
             as_before = followed["first"].shape == self.diagnosis.first.shape
             if as_before:
-                self.diagnosis.load_state_dict(followed)
+                # What the version that saved it did not count yet starts at zero.
+                self.diagnosis.load_state_dict({**self.diagnosis.state_dict(), **followed})
         if not as_before:
             raise TrilabelError(
                 f"{file}: the run was started with the truth of hidden labels and resumes without it, or the other way "

@@ -2,7 +2,9 @@
 
 from tests.support.comparison_cells import cell
 from trilabel.compare.results import CellResult, ComparisonResults, Reference
-from trilabel.report.comparison.table import comparison_table
+from trilabel.report.comparison.latex import as_latex
+from trilabel.report.comparison.markdown import as_markdown
+from trilabel.report.comparison.table import comparison_table, comparison_tables
 
 
 def column(cells: list[CellResult], *references: Reference, number: int = 0) -> list[tuple[str, bool]]:
@@ -47,3 +49,20 @@ def test_columns_are_metrics_and_then_published_figures_of_each_setting() -> Non
         ("all", "CF1", ["—", "—", "—"]),
         ("all", "CF1, published", ["—", "70.0 [1]", "71.0 [3]"]),
     ]
+
+
+def test_groups_of_classes_are_a_table_of_their_own_with_the_same_rows_and_sources() -> None:
+    cells = [cell("a", "all", 0, 0.5, metrics={"mAP": 0.5, "mAP_G1": 0.25, "mAP_G2": None})]
+    references = [
+        Reference("b", "all", "mAP", 85, "Kim 2022, table 3"),
+        Reference("a", "all", "mAP_G2", 69, "Huynh 2020, table 1"),
+    ]
+    results = ComparisonResults(cells, references, ("mAP", "mAP_G1", "mAP_G2"))
+    whole, groups = comparison_tables(results)
+    assert [one.heading for one in whole.columns] == ["mAP", "mAP, published"]
+    shown = {one.heading: [text for text, _ in one.cells] for one in groups.columns}
+    assert shown == {"mAP_G1": ["25.0", "—"], "mAP_G2": ["—", "—"], "mAP_G2, published": ["69.0 [2]", "—"]}
+    assert whole.rows == groups.rows == ["a", "b"] and whole.sources == groups.sources
+    assert as_markdown(results).count("| method |") == 2
+    assert as_latex(results).count(r"\begin{tabular}{lrr") == as_latex(results).count(r"\end{tabular}") == 2
+    assert len(comparison_tables(ComparisonResults(cells))) == 1

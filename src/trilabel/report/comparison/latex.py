@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from trilabel.compare.results import ComparisonResults
 from trilabel.report.comparison.formatting import in_document
 from trilabel.report.comparison.remarks import legend
-from trilabel.report.comparison.table import ComparisonTable, TableCell, comparison_table
+from trilabel.report.comparison.table import ComparisonTable, TableCell, comparison_tables
 
 _SYMBOLS = {"±": r"$\pm$", "—": r"\textemdash{}", "–": r"\textendash{}", "−": "$-$", "…": r"\ldots{}"}
 _SYMBOLS |= {"×": r"$\times$", "·": r"$\cdot$", "≤": r"$\le$", "≥": r"$\ge$", "≈": r"$\approx$", "→": r"$\to$"}
@@ -21,17 +21,23 @@ _IN_CELLS, _IN_TEXT = str.maketrans({**_SYMBOLS}), str.maketrans({**_SYMBOLS, **
 
 def as_latex(results: ComparisonResults, title: str = "", remarks: Sequence[str] = ()) -> str:
     """The table, its sources, legend and remarks, for a document that uses booktabs."""
-    table = comparison_table(results)
-    sources = [f"[{number}] {_escape(source)}" for number, source in enumerate(table.sources, 1)]
+    tables = comparison_tables(results)
+    sources = [f"[{number}] {_escape(source)}" for number, source in enumerate(tables[0].sources, 1)]
     lines = [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering"]
     lines += [rf"\caption{{{_escape(title)}}}"] if title else []
-    lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule", *_group_lines(table)]
+    for table in tables:
+        lines += [*_tabular(table), "", r"\smallskip"]
+    lines += [r"{\raggedright\footnotesize"]
+    lines += [rf"{text}\par" for text in (*sources, *map(_escape, (*legend(results), *remarks)))]
+    return "\n".join([*lines, "}", r"\end{table}"]) + "\n"
+
+
+def _tabular(table: ComparisonTable) -> list[str]:
+    lines = [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule", *_group_lines(table)]
     lines += [_line(["method", *(_escape(column.heading) for column in table.columns)]), r"\midrule"]
     for number, row in enumerate(table.rows):
         lines.append(_line([_escape(row), *map(_cell, table.row_cells(number))]))
-    lines += [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"{\raggedright\footnotesize"]
-    lines += [rf"{text}\par" for text in (*sources, *map(_escape, (*legend(results), *remarks)))]
-    return "\n".join([*lines, "}", r"\end{table}"]) + "\n"
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 def _group_lines(table: ComparisonTable) -> list[str]:

@@ -6,25 +6,29 @@ from collections.abc import Sequence
 from trilabel.compare.results import CellResult, ComparisonResults, chosen_text
 from trilabel.report.comparison.formatting import in_document
 from trilabel.report.comparison.remarks import legend
-from trilabel.report.comparison.table import comparison_table
+from trilabel.report.comparison.table import ComparisonTable, comparison_tables
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#]|^[-+])")
 
 
 def as_markdown(results: ComparisonResults, title: str = "", remarks: Sequence[str] = ()) -> str:
     """Title, table, sources, legend, remarks, and the commands folded away."""
-    table = comparison_table(results)
+    tables = comparison_tables(results)
+    sources = [f"\\[{number}\\] {_escape(source)}" for number, source in enumerate(tables[0].sources, 1)]
+    listed = [f"- {_escape(text)}" for text in (*legend(results), *remarks)]
+    parts = [f"# {_escape(title)}" if title else "", *map(_lines, tables), "  \n".join(sources), "\n".join(listed)]
+    parts += [_folded(_commands(results.cells))] if results.cells else []
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _lines(table: ComparisonTable) -> str:
     head = ["method", *(_escape(f"{column.labels} {column.heading}") for column in table.columns)]
     body = [
         [_escape(row), *(f"**{text}**" if bold else text for text, bold in table.row_cells(number))]
         for number, row in enumerate(table.rows)
     ]
-    lines = ["| " + " | ".join(line) + " |" for line in (head, [":---", *["---:"] * len(table.columns)], *body)]
-    sources = [f"\\[{number}\\] {_escape(source)}" for number, source in enumerate(table.sources, 1)]
-    listed = [f"- {_escape(text)}" for text in (*legend(results), *remarks)]
-    parts = [f"# {_escape(title)}" if title else "", "\n".join(lines), "  \n".join(sources), "\n".join(listed)]
-    parts += [_folded(_commands(results.cells))] if results.cells else []
-    return "\n\n".join(part for part in parts if part) + "\n"
+    lines = (head, [":---", *["---:"] * len(table.columns)], *body)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _escape(text: str) -> str:

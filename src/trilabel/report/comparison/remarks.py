@@ -2,7 +2,13 @@
 
 from trilabel.compare import Comparison, Spec
 from trilabel.compare.results import ComparisonResults, known_labels, seed_statistics
+from trilabel.metrics import GROUP_METRICS
 from trilabel.report.comparison.formatting import percent
+
+_GROUPS = (
+    "G1 to G5: mAP of a fifth of the classes each, from those with the fewest known training labels in this label "
+    "setting (G1) to those with the most (G5)."
+)
 
 
 def legend(results: ComparisonResults) -> list[str]:
@@ -10,6 +16,10 @@ def legend(results: ComparisonResults) -> list[str]:
     if not results.cells:
         return ["No run has finished."]
     statistics = [one for metric in results.metrics for one in seed_statistics(results.cells, metric)]
+    left_out: dict[str, list[str]] = {}
+    for one in (one for one in statistics if one.left_out):
+        runs = f"{one.left_out} of {one.left_out + one.seeds} runs of {one.row}, {one.labels}"
+        left_out.setdefault(runs, []).append(one.metric)
     most, least = max(one.seeds for one in statistics), min(one.seeds for one in statistics)
     seeds = f"mean ± sample deviation over {most if least == most else f'{least} to {most}'} seeds"
     near = ", and every mean closer to it than the larger of the two deviations" if most > 1 else ""
@@ -18,11 +28,8 @@ def legend(results: ComparisonResults) -> list[str]:
         f"Test metrics in %, {seeds if most > 1 else 'of one seed'}.",
         f"Bold: the best mean of a column{near}.",
         f"Known training labels: {'; '.join(known)}.",
-        *(
-            f"Left out: {one.left_out} of {one.left_out + one.seeds} runs of {one.row}, {one.labels}: no {one.metric}."
-            for one in statistics
-            if one.left_out
-        ),
+        *([_GROUPS] if any(metric in GROUP_METRICS for metric in results.metrics) else []),
+        *(f"Left out: {runs}: no {', '.join(metrics)}." for runs, metrics in left_out.items()),
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from trilabel.compare.results import ComparisonResults, Reference, SeedStatistics, best_rows, seed_statistics
+from trilabel.metrics import GROUP_METRICS
 from trilabel.report.comparison.formatting import NO_VALUE, mean_text
 
 
@@ -34,19 +35,27 @@ class ComparisonTable(NamedTuple):
         return [column.cells[number] for column in self.columns]
 
 
-def comparison_table(results: ComparisonResults) -> ComparisonTable:
-    """The results as a table: in each label setting every metric, then its published figures."""
+def comparison_tables(results: ComparisonResults) -> list[ComparisonTable]:
+    """The results as one table, and mAP by groups of classes as another: together they would be too wide."""
+    groups = [metric for metric in results.metrics if metric in GROUP_METRICS]
+    others = [metric for metric in results.metrics if metric not in GROUP_METRICS]
+    return [comparison_table(results, metrics) for metrics in (others, groups) if metrics]
+
+
+def comparison_table(results: ComparisonResults, metrics: Sequence[str] | None = None) -> ComparisonTable:
+    """The results as a table: in each label setting every metric (or these), then its published figures."""
+    metrics = results.metrics if metrics is None else metrics
     published = [reference for reference in results.references if reference.metric in results.metrics]
     pairs = [(cell.row, cell.labels) for cell in results.cells] + [(each.row, each.labels) for each in published]
     rows = list(dict.fromkeys(row for row, _ in pairs))
     sources = list(dict.fromkeys(each.citation for each in published))
-    statistics = {metric: seed_statistics(results.cells, metric) for metric in results.metrics}
+    statistics = {metric: seed_statistics(results.cells, metric) for metric in metrics}
     columns: list[TableColumn] = []
     for labels in dict.fromkeys(labels for _, labels in pairs):
-        for metric in results.metrics:
+        for metric in metrics:
             found = {one.row: one for one in statistics[metric] if one.labels == labels}
             columns.append(TableColumn(labels, metric, _measured(rows, found)))
-        for metric in results.metrics:
+        for metric in metrics:
             figures = [each for each in published if (each.labels, each.metric) == (labels, metric)]
             if figures:
                 columns.append(TableColumn(labels, f"{metric}, published", _published(rows, figures, sources)))
