@@ -32,7 +32,7 @@ _LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "wan": ("table 1", "WAN, negatives weigh 1 ÷ (classes − 1)", "assume-negative", {"weight": None}),
     "pr": ("table A1", "PR, pairwise ranking", "ranking", {}),
     "epr": ("table 1", "EPR, expected positives", "expected-positive", {}),
-    "role": ("table 1", "ROLE, estimates learn 10 times as fast", "role", {}),
+    "role": ("table 1", "ROLE, estimates learn 10 times as fast", "role", {"lr_scale": 10.0}),
 }  # fmt: skip
 
 
