@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 import trilabel as tl
 from trilabel import metrics
-from trilabel.compare import Comparison, read_spec
+from trilabel.compare import Comparison, Spec, read_spec
 from trilabel.compare.runs import RunExecutor
 from trilabel.config import Config
 from trilabel.data.augment import Views
@@ -115,6 +115,17 @@ class FeatureExecutor(RunExecutor):
         return self.again
 
 
+def read_spec_for(file: Path, base: Config, classes: int) -> Spec:
+    """A spec in whose label settings CLASSES is the number of classes, so that it serves any data."""
+    spec = read_spec(file, base)
+
+    def filled(labels: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(setting.replace("CLASSES", str(classes)) for setting in labels)
+
+    rows = tuple(replace(row, labels=row.labels and filled(row.labels)) for row in spec.rows)
+    return replace(spec, rows=rows, labels=filled(spec.labels))
+
+
 class FeatureComparison(Comparison):
     """A comparison on features."""
 
@@ -154,9 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         FeatureExecutor.again = f"python benchmarks/fixed_features.py {chosen.data} {chosen.weights} {file} …"
         out = chosen.out / file.stem
         source = {"data": chosen.data, **options}
-        comparison = FeatureComparison(
-            dataset, read_spec(file, base), out, test=chosen.test, published=chosen.published, source=source
-        )
+        spec = read_spec_for(file, base, len(dataset.classes))
+        comparison = FeatureComparison(dataset, spec, out, test=chosen.test, published=chosen.published, source=source)
         run_and_report(comparison, lambda of=comparison: print(len(of.trials), len(of.cells), flush=True))  # type: ignore[misc]
 
 

@@ -159,7 +159,7 @@ def test_a_step_moves_the_rows_of_its_batch_and_no_others(estimator):
 @pytest.mark.parametrize("estimator", ["table", "factorized"])
 @pytest.mark.parametrize(
     ("settings", "lr", "rate"),
-    [({}, 1e-5, 0.03), ({"table_lr": 0.2}, 0.5, 0.2), ({"lr_scale": 10}, 1e-3, 0.01), ({"lr_scale": 2}, 0.01, 0.02)],
+    [({}, 1e-5, 0.05), ({"table_lr": 0.2}, 0.5, 0.2), ({"lr_scale": 10}, 1e-3, 0.01), ({"lr_scale": 2}, 0.01, 0.02)],
 )
 def test_the_rows_learn_at_a_rate_of_their_own_or_a_multiple_of_the_models(estimator, settings, lr, rate):
     method = role({"estimator": estimator, **settings})

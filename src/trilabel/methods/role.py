@@ -35,11 +35,11 @@ class RoleSettings:
     """Of the factorized estimator: numbers per image and per class."""
     hidden: int = 256
     """Of the network: units of its hidden layer."""
-    table_lr: float = 0.03
+    table_lr: float = 0.05
     """Learning rate of the table's rows, whatever the model's: at that of fine-tuning they would not move."""
     lr_scale: float | None = None
-    """Learning rate of the estimates as a multiple of the model's, 10 in the paper; none: `table_lr` for rows of a table, 10
-    times the model's for what else the estimator learns."""
+    """Learning rate of the estimates as a multiple of the model's, 10 in the paper; none: `table_lr` for rows of a
+    table, 10 times the model's for what else the estimator learns."""
     form: Literal["released", "printed"] = "released"
     """printed: known labels weigh C times as much, C the number of classes, as in the equations of the paper; released:
     as in its code."""

@@ -39,7 +39,8 @@ _LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 def _recipes() -> Recipes:
     for loss, (table, what, method, settings) in _LOSSES.items():
         config = replace(BASE, method=method, settings=settings)
-        yield f"cole2021-{loss}", named(f"Cole 2021, {table} (fine-tuned): {what}. {_GRID}", config)
+        still = ", which hardly moves them here; --set lr_scale=none does" if loss == "role" else ""
+        yield f"cole2021-{loss}", named(f"Cole 2021, {table} (fine-tuned): {what}{still}. {_GRID}", config)
         linear = replace(config, stages="linear", epochs=25)
         about = f"Cole 2021, {table} (linear): {what}; 25 epochs on fixed features. {_GRID}"
         yield f"cole2021-{loss}-linear", named(about, linear)
