@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.support.linear_problem import CLASSES, FEATURES
+from tests.support.linear_problem import CLASSES, FEATURES, share_ranked_right
 from tests.support.one_positive import batches, found, linear_model, one_positive_problem, train
 from trilabel import losses
 from trilabel.errors import TrilabelError
@@ -114,7 +114,7 @@ def test_it_is_the_paper_s_adam_over_all_estimates(estimator):
     """The same training with the whole table as one dense parameter under torch's Adam."""
     features, _, labels, _ = one_positive_problem()
     features, labels = features[:96], labels[:96]
-    method = role({"estimator": estimator, "expected_positives": 2.0, "rank": 4}, labels)
+    method = role({"estimator": estimator, "expected_positives": 2.0, "rank": 4, "lr_scale": 10}, labels)
     dense = nn.Parameter(method.table.values.clone())
     ours, theirs = linear_model(FEATURES, CLASSES), linear_model(FEATURES, CLASSES)
     shared = {name: nn.Parameter(value.detach().clone()) for name, value in method.estimator.named_parameters()}
@@ -156,18 +156,24 @@ def test_a_step_moves_the_rows_of_its_batch_and_no_others(estimator):
     assert torch.equal(method.table.values[[0, 2, 3]], before[[0, 2, 3]])
 
 
-def test_the_rows_learn_at_a_multiple_of_the_models_rate():
-    for scale, lr in ((10.0, 1e-3), (2.0, 0.01)):
-        method = role({"lr_scale": scale})
-        before = method.table.values.clone()
-        method.step(linear_model(5, 4), batch_of(LABELS, lr=lr))
-        # The first step of Adam is the learning rate, whatever the gradient.
-        torch.testing.assert_close(
-            (method.table.values - before).abs().max(), torch.tensor(scale * lr), rtol=1e-3, atol=0
-        )
+@pytest.mark.parametrize("estimator", ["table", "factorized"])
+@pytest.mark.parametrize(
+    ("settings", "lr", "rate"),
+    [({}, 1e-5, 0.05), ({"table_lr": 0.2}, 0.5, 0.2), ({"lr_scale": 10}, 1e-3, 0.01), ({"lr_scale": 2}, 0.01, 0.02)],
+)
+def test_the_rows_learn_at_a_rate_of_their_own_or_a_multiple_of_the_models(estimator, settings, lr, rate):
+    method = role({"estimator": estimator, **settings})
+    before = method.table.values.clone()
+    method.step(linear_model(5, 4), batch_of(LABELS, lr=lr))
+    # The first step of Adam is the learning rate, whatever the gradient.
+    torch.testing.assert_close((method.table.values - before).abs().max(), torch.tensor(rate), rtol=1e-3, atol=0)
+
+
+def test_the_weights_of_an_estimator_learn_at_a_multiple_of_the_models_rate():
     for estimator, count in (("factorized", 2), ("network", 4)):
-        ((own, scale),) = role({"estimator": estimator, "lr_scale": 7}).parameter_groups()
-        assert len(own) == count and scale == 7
+        for settings, expected in (({}, 10), ({"lr_scale": 7}, 7)):
+            ((own, scale),) = role({"estimator": estimator, **settings}).parameter_groups()
+            assert len(own) == count and scale == expected
     assert role().parameter_groups() == [] and not list(role().parameters())
 
 
@@ -291,6 +297,18 @@ def test_it_finds_more_hidden_positives_than_assume_negative(estimator):
         assert (estimates[hidden] > 0.5).mean() > 0.8 and (estimates[absent] < 0.5).mean() > 0.8
 
 
+def test_at_the_rate_of_fine_tuning_too_the_estimates_find_hidden_positives():
+    features, truth, labels, sample = one_positive_problem()
+    method, model = role({}, labels, sample, FEATURES), linear_model(FEATURES, CLASSES)
+    # The head alone must learn here what a pretrained network learns in 10 epochs at such a rate.
+    train(method, model, features, labels, epochs=10, lr=5e-5, model_scale=200)
+    rows = torch.arange(len(labels))
+    estimates = method.estimates(rows, labels.rows(rows.numpy())).numpy()
+    hidden, absent = (truth > 0) & (labels.to_signed() == 0), truth < 0
+    assert estimates[hidden].mean() > estimates[absent].mean() + 0.2
+    assert share_ranked_right(estimates, hidden, absent) > 0.8
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_known_negatives_anchor_classifier_and_estimates(estimator):
     features, truth, labels, sample = one_positive_problem()
@@ -348,6 +366,7 @@ def test_hidden_labels_are_never_counted():
         ({"rank": 0}, "rank must be at least 1, not 0"),
         ({"hidden": "-3"}, "hidden must be at least 1, not -3"),
         ({"lr_scale": 0}, "lr_scale is a number above 0, not 0"),
+        ({"table_lr": 0}, "table_lr is a number above 0, not 0"),
         ({"lr_scale": math.nan}, "'lr_scale' of method 'role' must be a finite number"),
     ],
 )

@@ -35,10 +35,16 @@ def linear_model(features: int, classes: int) -> nn.Module:
 
 
 def train(
-    method: Method, model: nn.Module, features: torch.Tensor, labels: Labels, epochs: int = 20, lr: float = 0.01
+    method: Method,
+    model: nn.Module,
+    features: torch.Tensor,
+    labels: Labels,
+    epochs: int = 20,
+    lr: float = 0.01,
+    model_scale: float = 1.0,
 ) -> None:
-    """Trains as the loop does: Adam over model and method, in batches."""
-    groups = [(list(model.parameters()), 1.0), *method.parameter_groups()]
+    """Trains as the loop does: Adam over model and method, in batches. model_scale: as `Config.head_lr_scale`."""
+    groups = [(list(model.parameters()), model_scale), *method.parameter_groups()]
     optimizer = torch.optim.Adam([{"params": own, "lr": lr * scale} for own, scale in groups])
     started = 0
     for epoch, rows in batches(len(features), epochs):

@@ -18,6 +18,7 @@ from trilabel.methods.lazy_adam import LazyAdamTable
 
 _SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
 _UNSURE = math.log(0.6 / 0.4)  # those of unknown labels start between minus this and this
+_SCALE = 10.0  # learning rate of an estimator's weights as a multiple of the model's, where none is given
 _LABELS_AT_ONCE = 2**22
 
 
@@ -34,8 +35,11 @@ class RoleSettings:
     """Of the factorized estimator: numbers per image and per class."""
     hidden: int = 256
     """Of the network: units of its hidden layer."""
-    lr_scale: float = 10.0
-    """Learning rate of the estimates as a multiple of the model's."""
+    table_lr: float = 0.05
+    """Learning rate of the table's rows, whatever the model's: at that of fine-tuning they would not move."""
+    lr_scale: float | None = None
+    """Learning rate of the estimates as a multiple of the model's, 10 in the paper; none: `table_lr` for rows of a
+    table, 10 times the model's for what else the estimator learns."""
     form: Literal["released", "printed"] = "released"
     """printed: known labels weigh C times as much, C the number of classes, as in the equations of the paper; released:
     as in its code."""
@@ -78,8 +82,9 @@ class Role(Method[RoleSettings]):
         for name, size in (("rank", settings.rank), ("hidden", settings.hidden)):
             if size < 1:
                 raise TrilabelError(f"role: {name} must be at least 1, not {size}")
-        if not 0 < settings.lr_scale < math.inf:
-            raise TrilabelError(f"role: lr_scale is a number above 0, not {settings.lr_scale}")
+        for name, rate in (("table_lr", settings.table_lr), ("lr_scale", settings.lr_scale)):
+            if rate is not None and not 0 < rate < math.inf:
+                raise TrilabelError(f"role: {name} is a number above 0, not {rate}")
 
     @classmethod
     def memory_needed(cls, settings: RoleSettings, labels: Labels, features: int = 0) -> int:
@@ -91,7 +96,7 @@ class Role(Method[RoleSettings]):
     def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
         """The estimator's weights; the table has an optimizer of its own."""
         own = list(self.parameters())
-        return [(own, self.settings.lr_scale)] if own else []
+        return [(own, self.settings.lr_scale or _SCALE)] if own else []
 
     def start_epoch(self, epoch: int) -> None:
         """A new stage has a new optimizer, and keeps the estimates of the stage before ("LinearInit")."""
@@ -113,7 +118,8 @@ class Role(Method[RoleSettings]):
         if estimate.requires_grad:
             loss = loss + losses.with_gradient(estimate, torch.zeros_like(value), by_estimate)
         if self.table is not None and torch.is_grad_enabled():
-            self.table.update(state, self.estimator.table_gradient(by_estimate), self.settings.lr_scale * batch.lr)
+            lr = self.settings.table_lr if self.settings.lr_scale is None else self.settings.lr_scale * batch.lr
+            self.table.update(state, self.estimator.table_gradient(by_estimate), lr)
         return {"loss": loss, "logits": logits.detach()}
 
     def sync(self, all_reduce: AllReduce) -> None:

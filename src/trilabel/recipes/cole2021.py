@@ -32,14 +32,15 @@ _LOSSES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "wan": ("table 1", "WAN, negatives weigh 1 ÷ (classes − 1)", "assume-negative", {"weight": None}),
     "pr": ("table A1", "PR, pairwise ranking", "ranking", {}),
     "epr": ("table 1", "EPR, expected positives", "expected-positive", {}),
-    "role": ("table 1", "ROLE, estimates learn 10 times as fast", "role", {}),
+    "role": ("table 1", "ROLE, estimates learn 10 times as fast", "role", {"lr_scale": 10.0}),
 }  # fmt: skip
 
 
 def _recipes() -> Recipes:
     for loss, (table, what, method, settings) in _LOSSES.items():
         config = replace(BASE, method=method, settings=settings)
-        yield f"cole2021-{loss}", named(f"Cole 2021, {table} (fine-tuned): {what}. {_GRID}", config)
+        still = ", which hardly moves them here; --set lr_scale=none does" if loss == "role" else ""
+        yield f"cole2021-{loss}", named(f"Cole 2021, {table} (fine-tuned): {what}{still}. {_GRID}", config)
         linear = replace(config, stages="linear", epochs=25)
         about = f"Cole 2021, {table} (linear): {what}; 25 epochs on fixed features. {_GRID}"
         yield f"cole2021-{loss}-linear", named(about, linear)
