@@ -83,7 +83,7 @@ class Imcl(Method[ImclSettings]):
     description = "predictions follow those of similar images and related labels, both learned as well (IMCL)"
     suits = "positives and negatives known, few of each; images that resemble each other"
     cost = "as plain BCE, and products of all pairs of images in batch and memory"
-    less_memory = "use a smaller --set memory"
+    less_memory = "use a smaller --set memory, and --set similarity=learned"
     index: Tensor  # C×k_a, see LabelGraph
     used: Tensor
     weight: Tensor
