@@ -73,8 +73,8 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
     "self-training": (method("self-training", "saliency"), 4),
     "ranking": (method("ranking"), 4),
     "imcl": (method("imcl", memory=6, warm_up=0), 2),  # before its ratios and images are combined
-    "imcl without memory": (method("imcl") | {"ema": 0.9}, 5),  # after its warm-up
-    "imcl, similar images fixed": (method("imcl", memory=6, similarity="fixed"), 5),
+    "imcl without memory": (method("imcl", warm_up=1) | {"ema": 0.9}, 5),  # after its warm-up
+    "imcl, similar images fixed": (method("imcl", memory=6, warm_up=1, similarity="fixed"), 5),
     "latent-noise": (method("latent-noise", "latent-noise"), 4),
     "label-rnn": (method("label-rnn", "label-rnn"), 4),
     "semantic-transfer": (method("semantic-transfer", "semantic", start=0, memory=6) | SMALL_HEAD, 5),

@@ -53,8 +53,9 @@ class ImclSettings:
     """A table image,group: images of one group are more likely to count as similar."""
     side_weight: float = 1.0
     """How much belonging to one group counts; each label counts from -0.5 to 1."""
-    warm_up: int = 1
-    """Epochs in which known labels alone count; 0 for a run that starts from a trained head, as the paper's do."""
+    warm_up: int = 5
+    """Epochs in which known labels alone count: until the model has learned, about half of the run's. 0 for a run that
+    starts from a trained head, as the paper's do."""
     balance: bool = True
     """Scale both weights so that 1 makes a term as large as the BCE in the first batch after the warm-up, as the
     paper's code does in the first of all."""
