@@ -58,7 +58,7 @@ CASES = (
     _train("warm-up (CSL)", "--epochs", "2", "--method", "selective", "--set", "prior_epochs=2", *_EACH_STEP),
     _train("EMA, accumulate", "--epochs", "2", "--ema", "0.9", "--accumulate", "2", *_EACH_STEP),
     _train("memory: ROLE", "--epochs", "2", "--method", "role", *_EACH_STEP),
-    _train("memory: IMCL", "--epochs", "2", "--method", "imcl", "--set", "memory=16", *_EACH_STEP),
+    _train("memory: IMCL", "--epochs", "2", "--method", "imcl", "--set", "memory=16", "warm_up=0", *_EACH_STEP),
     _train("memory: large-loss", "--epochs", "3", "--method", "large-loss", "--set", "mode=correct-for-good",
            "start=1"),
     _train("self-training", "--epochs", "2", "--method", "self-training", "--head", "saliency", *_EACH_STEP),

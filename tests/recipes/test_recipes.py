@@ -52,12 +52,16 @@ PUBLISHED = {
     "durand2019-score": {"graph": "gnn", "relabel": "score", "relabel_settings": {}},
     "durand2019-two-steps": {"graph": "gnn", "relabel": "all", "relabel_settings": {"epochs": [10]}},
     "huynh2020-openimages-imcl": {
-        "backbone": "resnet101", "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbors": 5},
+        "backbone": "resnet101",
+        "settings": {"label_weight": 1.0, "feature_weight": 0.5, "neighbors": 5, "warm_up": 0, "graph_lr": 0.5},
         "optimizer": "rmsprop", "lr": 0.001, "batch_size": 32, "epochs": 1, "stages": "fine-tune", "keep_head": True,
     },
     "huynh2020-openimages-imcl-linear": {"stages": "linear"},
     "huynh2020-cub-imcl": {
-        "settings": {"label_weight": 2.0, "feature_weight": 0.5, "neighbors": 5, "graph": "identity"},
+        "settings": {
+            "label_weight": 2.0, "feature_weight": 0.5, "neighbors": 5, "warm_up": 0, "graph_lr": 0.5,
+            "graph": "identity", "learn_graph": False,
+        },
         "lr": 0.01, "batch_size": 32, "epochs": 3,
     },
     "huynh2020-coco-curriculum": {
@@ -78,7 +82,10 @@ PUBLISHED = {
     },
     "huynh2020-coco-imcl": {
         "backbone": "vgg16", "lr": 0.01, "lr_schedule": "step", "lr_step_epochs": 2, "lr_step_factor": 0.1, "epochs": 4,
-        "settings": {"label_weight": 0.5, "feature_weight": 0.5, "neighbors": 3, "memory": 10_000},
+        "settings": {
+            "label_weight": 0.5, "feature_weight": 0.5, "neighbors": 3, "warm_up": 0, "graph_lr": 0.01,
+            "memory": 10_000,
+        },
     },
     "wang2023": {
         "method": "self-training", "head": "saliency", "head_settings": {},

@@ -192,7 +192,7 @@ class Remembering(Method):
         self.register_buffer("seen", torch.zeros(len(labels), dtype=torch.int64))
         self.seen: Tensor
 
-    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
+    def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         return [([self.shift], 10.0)]
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:

@@ -72,8 +72,9 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
     "selective, after its warm-up": (method("selective", prior_epochs=1) | {"epochs": 1}, 3),
     "self-training": (method("self-training", "saliency"), 4),
     "ranking": (method("ranking"), 4),
-    "imcl": (method("imcl", memory=6), 2),  # before its ratios and images are combined
-    "imcl without memory": (method("imcl") | {"ema": 0.9}, 5),
+    "imcl": (method("imcl", memory=6, warm_up=0), 2),  # before its ratios and images are combined
+    "imcl without memory": (method("imcl", warm_up=1) | {"ema": 0.9}, 5),  # after its warm-up
+    "imcl, similar images fixed": (method("imcl", memory=6, warm_up=1, similarity="fixed"), 5),
     "latent-noise": (method("latent-noise", "latent-noise"), 4),
     "label-rnn": (method("label-rnn", "label-rnn"), 4),
     "semantic-transfer": (method("semantic-transfer", "semantic", start=0, memory=6) | SMALL_HEAD, 5),
@@ -184,7 +185,7 @@ BY_BATCH = {
     "role": method("role"),
     "large-loss": method("large-loss", delta=20),
     "selective": method("selective", prior_epochs=0, top_k=1),
-    "imcl": method("imcl"),
+    "imcl": method("imcl", warm_up=0),
     "label-rnn": method("label-rnn", "label-rnn"),
     "semantic-transfer": method("semantic-transfer", "semantic", start=0) | SMALL_HEAD,
     "heterogeneous-transfer": method("heterogeneous-transfer", "semantic", start=0) | SMALL_HEAD,

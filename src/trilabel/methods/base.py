@@ -75,8 +75,11 @@ class Method(nn.Module, Generic[S]):
         """Bytes of what it remembers of images. It does not know where that is kept and what is free there."""
         return 0
 
-    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
-        """The method's own parameters in groups, each with its learning rate as a multiple of the model's."""
+    def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
+        """The method's own parameters in groups, each with its learning rate as a multiple of the model's.
+
+        lr: that of the model, before its schedule changes it.
+        """
         own = list(self.parameters())
         return [(own, 1.0)] if own else []
 

@@ -93,7 +93,7 @@ class Role(Method[RoleSettings]):
         columns = {"table": classes, "factorized": settings.rank, "network": 0}[settings.estimator]
         return LazyAdamTable.memory_needed(images, columns)
 
-    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
+    def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The estimator's weights; the table has an optimizer of its own."""
         own = list(self.parameters())
         return [(own, self.settings.lr_scale or _SCALE)] if own else []

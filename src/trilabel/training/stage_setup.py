@@ -58,7 +58,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
         images, val_images = job.images, job.val_images
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
         record_passes(job)
-    optimizer = create_optimizer(config, groups + job.method.parameter_groups(), stage.lr)
+    optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
     return StageRun(stage, model, task, images, val_images)

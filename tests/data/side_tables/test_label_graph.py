@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from trilabel.data.side_tables.label_graph import co_occurrence, edges, from_file, identity, write
+from trilabel.data.side_tables.label_graph import co_occurrence, edges, from_file, identity, nearest, write
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -93,6 +93,16 @@ def test_thousands_of_labels_stay_sparse():
 
 def test_identity():
     assert neighbors(identity(3)) == [{0: 1}, {1: 1}, {2: 1}]
+
+
+def test_labels_with_near_vectors_are_related():
+    vectors = np.array([[2, 0, 0], [3, 4, 0], [0, 5, 0], [0, 0, 0], [-1, 0, 0]], np.float32)
+    first, second, third, fourth, fifth = neighbors(nearest(vectors, 3))
+    assert first == pytest.approx({0: 1 / 1.6, 1: 0.6 / 1.6})
+    assert second == pytest.approx({1: 1 / 2.4, 2: 0.8 / 2.4, 0: 0.6 / 2.4})
+    assert third == pytest.approx({2: 1 / 1.8, 1: 0.8 / 1.8})
+    assert (fourth, fifth) == ({3: 1}, {4: 1})
+    assert neighbors(nearest(vectors, 2))[1] == pytest.approx({1: 1 / 1.8, 2: 0.8 / 1.8})
 
 
 def table(tmp_path, text, name="graph.csv"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from trilabel.data.side_tables.side_information import rows_of
@@ -56,6 +57,22 @@ def co_occurrence(labels: Labels, k: int) -> LabelGraph:
         shares = counts[order] / (known + 1)
         whole = 1 + shares.sum()
         rows.append({label: 1 / whole} | dict(zip(others[order].tolist(), (shares / whole).tolist(), strict=True)))
+    return _of_rows(rows)
+
+
+def nearest(vectors: NDArray[np.float32], k: int) -> LabelGraph:
+    """The label itself and the k − 1 labels with the nearest of the vectors (C×D), such as word vectors.
+
+    Weights are cosines, only those above 0; each row is divided by its sum.
+    """
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    rows: list[dict[int, float]] = []
+    for label, vector in enumerate(unit):
+        cosines = unit @ vector
+        cosines[label] = 1 + k  # first, whatever its vector
+        order = np.argsort(-cosines, kind="stable")[:k]
+        weights = {int(other): float(cosines[other]) for other in order if cosines[other] > 0} | {label: 1.0}
+        rows.append({other: weight / sum(weights.values()) for other, weight in weights.items()})
     return _of_rows(rows)
 
 

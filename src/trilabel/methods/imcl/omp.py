@@ -28,11 +28,16 @@ class Neighbors:
 
 @torch.no_grad()
 def joint_omp(
-    targets: Sequence[Tensor], atoms: Sequence[Tensor], weights: Sequence[float], k: int, own: Tensor | None = None
+    targets: Sequence[Tensor],
+    atoms: Sequence[Tensor],
+    weights: Sequence[float | Tensor],
+    k: int,
+    own: Tensor | None = None,
 ) -> Neighbors:
     """At most k of N atoms for each of B targets, chosen over all modalities m together, with coefficients for each.
 
-    targets: B×D_m, atoms: N×D_m, weights: λ_m. own (B): the atom that is the image itself, which it must not use.
+    targets: B×D_m, atoms: N×D_m, weights: λ_m, numbers or tensors; a tensor must be above 0, since it is not read.
+    own (B): the atom that is the image itself, which it must not use.
 
     In each step an image chooses the atom with the largest Σ λ_m ⟨residual, atom⟩² ÷ ‖atom‖². Its coefficients are the
     least-squares solution over all atoms chosen so far, negative ones set to 0, which gives the next residual. It stops
@@ -51,13 +56,13 @@ def joint_omp(
     for _ in range(steps):
         score = torch.zeros_like(modalities[0].residual)
         for weight, part in zip(weights, modalities, strict=True):
-            score.addcmul_(part.residual, part.residual, value=weight)
+            score.addcmul_(part.residual * weight, part.residual)
         if own is not None:
             score.scatter_(1, own[:, None], -1)
         best, chosen = score.max(1, keepdim=True)
         alive = alive & (best[:, 0] > 0) & ~((index == chosen) & used).any(1)
         for weight, part in zip(weights, modalities, strict=True):
-            if weight > 0:
+            if isinstance(weight, Tensor) or weight > 0:
                 alive = alive & part.agrees(chosen)
         index, used = torch.cat((index, chosen), 1), torch.cat((used, alive[:, None]), 1)
         for part in modalities:

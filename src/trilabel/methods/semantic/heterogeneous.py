@@ -71,7 +71,7 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
         if settings.start < 0 or min(settings.every, settings.prototypes) < 1 or not -1 <= settings.threshold <= 1:
             raise TrilabelError("heterogeneous-transfer: start ≥ 0, every and prototypes ≥ 1, threshold from −1 to 1")
 
-    def parameter_groups(self) -> list[tuple[list[nn.Parameter], float]]:
+    def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The thresholds learn at a rate of their own."""
         return [(list(self.pairs.parameters()), 1.0), ([self.within, self.across], self.settings.threshold_lr)]
 
