@@ -83,19 +83,21 @@ class Examples(nn.Module):
 
 def _choose_images(labels: Labels, truth: Labels | None) -> NDArray[np.int64]:
     """Images with hidden positives or, where there are none, with unknown labels: evenly over all of them."""
-    positives, negatives = labels.counts_per_image()
-    chosen = np.flatnonzero(positives + negatives < labels.shape[1])
-    if truth is not None and len(hidden := np.flatnonzero(truth.counts_per_image()[0] > positives)):
-        chosen = hidden
+    chosen = np.flatnonzero(np.diff(labels.csr.indptr) < labels.shape[1])
+    if truth is not None:
+        present = truth.csr > 0
+        hidden = present.sum(1) - present.multiply(labels.csr != 0).sum(1)  # less those that are known, if wrongly
+        chosen = np.flatnonzero(hidden) if hidden.any() else chosen
     places = np.linspace(0, len(chosen) - 1, min(_IMAGES, len(chosen)))
     return chosen[places.astype(np.int64)].astype(np.int64)
 
 
 def _choose_labels(row: int, labels: NDArray[np.int8], truth: NDArray[np.int8] | None) -> NDArray[np.int64]:
-    """Columns of an image to follow: some known positives, hidden positives, and other unknown labels."""
-    hidden = np.zeros_like(labels, bool) if truth is None else (labels == 0) & (truth > 0)
+    """Columns of an image to follow: some known positives (no wrong ones), hidden positives, other unknown labels."""
+    true = np.zeros_like(labels) if truth is None else truth
+    known, hidden = (labels > 0) & (true >= 0), (labels == 0) & (true > 0)
     draw = np.random.default_rng(row)
-    wanted = ((labels > 0, _KNOWN_POSITIVES), (hidden, _HIDDEN_POSITIVES), ((labels == 0) & ~hidden, _OTHERS))
+    wanted = ((known, _KNOWN_POSITIVES), (hidden, _HIDDEN_POSITIVES), ((labels == 0) & ~hidden, _OTHERS))
     return np.concatenate(
         [np.sort(draw.permutation(np.flatnonzero(which))[:count]) for which, count in wanted], dtype=np.int64
     )
