@@ -144,7 +144,7 @@ class Comparison:
         if result is None:
             result = asdict(self._train_and_score(folder, row, labels, config, chosen))
             finish(folder, result, self.keep)
-        elif any(name in GROUP_METRICS and name not in result["metrics"] for name in self.metrics):
+        elif set(GROUP_METRICS) <= set(self.metrics) and not set(GROUP_METRICS) & set(result["metrics"]):
             result = self._with_groups(folder, result, config)
         elif self.keep and not RunFolder(folder).best.is_file():
             log.warning(
