@@ -153,6 +153,21 @@ def test_lines_elsewhere_after_two_seconds_and_every_ten(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines() == [f"working: {done}/30 loss 0.5" for done in (2, 12, 22)]
 
 
+def test_a_total_that_was_estimated_too_low_is_left_out(monkeypatch, capsys):
+    now = 100.0
+    monkeypatch.setattr("trilabel.log.time", SimpleNamespace(monotonic=lambda: now))
+    with shown(), progress("reading", 15) as advance:
+        for _ in range(30):
+            now += 1
+            advance()
+    assert capsys.readouterr().err.splitlines() == ["reading: 2/15", "reading: 12/15", "reading: 22"]
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with shown(), progress("reading", 15) as advance:
+        advance(15)
+        advance(7, "words")
+    assert "22/?" in terminal.getvalue() and "22/15" not in terminal.getvalue()
+
+
 def test_short_work_logs_no_progress(monkeypatch, capsys):
     monkeypatch.setattr("trilabel.log.time", SimpleNamespace(monotonic=lambda: 100.0))
     with shown():

@@ -135,7 +135,10 @@ def truncate_list(names: Sequence[str], most: int = 3) -> str:
 
 @contextmanager
 def progress(what: str, total: int, shown: bool = True) -> Iterator[Advance]:
-    """Shows how many of `total` items are done, as a bar or as log lines; only inside `shown`."""
+    """Shows how many of `total` items are done, as a bar or as log lines; only inside `shown`.
+
+    The total may be an estimate: once more are done, it is left out.
+    """
     if not shown or _progress_hidden:
         yield lambda count=1, words="": None
     elif is_shown() and sys.stderr.isatty():
@@ -165,9 +168,13 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
         TextColumn("{task.fields[words]}", markup=False),
     )
     with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
-        task = bar.add_task(message(what), total=total, words="")
+        task, done = bar.add_task(message(what), total=total, words=""), 0
 
         def advance(count: int = 1, words: str = "") -> None:
+            nonlocal done
+            done += count
+            if done > total:  # it was an estimate
+                bar.tasks[0].total = None
             if words:
                 bar.update(task, advance=count, words=message(words))
             else:
@@ -184,6 +191,7 @@ def _lines(what: str, total: int) -> Iterator[Advance]:
         done += count
         if time.monotonic() - spoke >= _SECONDS_BETWEEN_LINES:
             spoke = time.monotonic()
-            log.info("%s", f"{what}: {done}/{total} {words}".rstrip())
+            of = f"/{total}" if done <= total else ""  # it was an estimate
+            log.info("%s", f"{what}: {done}{of} {words}".rstrip())
 
     yield advance

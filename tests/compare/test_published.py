@@ -14,6 +14,7 @@ from trilabel.compare import MethodRow, Spec, published
 from trilabel.compare.changes import with_changes
 from trilabel.compare.checks import check_spec
 from trilabel.compare.published import PublishedFigure, figures, read_figure
+from trilabel.compare.references import settings_in_full
 from trilabel.labels import Labels, simulate
 from trilabel.recipes import RECIPES, resolve
 from trilabel.recipes.own import RECIPES as OWN
@@ -106,16 +107,32 @@ def test_every_recipe_is_a_row_of_the_table_that_it_names():
             assert (name, table[1]) in rows, (name, table[1])
 
 
-def test_settings_of_rows_change_their_recipe_and_its_parts_accept_them():
-    differing = {(each.recipe, each.settings): each.config for each in figures() if each.settings}
-    assert len(differing) == (1 + 1) + (2 + 7 + 2 + 2 + 2 * 4) + (3 + 3 + 2) + 2 + 4  # Durand 6, 8; Huynh 2, 4; Wang 3
+def test_the_settings_of_rows_are_accepted_by_their_parts():
+    stated = {(each.recipe, each.settings): each.config for each in figures() if each.settings}
+    assert len(stated) == (1 + 1) + (3 + 8 + 3 + 3 + 2 * 5) + (4 + 4 + 3) + 3 + 5  # Durand 6, 8; Huynh 2, 4; Wang 3
     runs = {"relabel_settings.runs": ["a", "b"]}  # an ensemble cannot be without
     rows = []
-    for (recipe, settings), config in differing.items():
-        assert config != resolve(recipe), (recipe, settings)
+    for (recipe, settings), config in stated.items():
         config = with_changes(config, runs if config.relabel == "ensemble" else {}, recipe)
         rows.append(MethodRow(f"{recipe} {settings}", config))
     check_spec(Spec(tuple(rows)))
+
+
+def test_a_table_that_varies_a_setting_states_it_in_every_row_also_where_it_is_the_recipes_own():
+    tables = {}
+    for each in figures():
+        if "backbone=" not in each.settings:
+            tables.setdefault((each.paper, each.table, each.recipe), set()).add(each.settings)
+    varied = {table: settings for table, settings in tables.items() if any(settings)}
+    assert len(varied) == 2 * 6 + 1 + 1 + 1 and all(map(all, varied.values())), (
+        varied
+    )  # Durand 2, 8; Huynh 2, 4; Wang 3
+    stated = [each for each in figures() if "backbone=" not in each.settings and each.settings]
+    own = [each.settings for each in stated if settings_in_full(each.config) == settings_in_full(resolve(each.recipe))]
+    assert {settings.partition(".")[2] for settings in own} == {
+        *(f"threshold={value}" for value in ("2", "0.8", "5", "0.3")),
+        *("label_weight=1", "feature_weight=0.5", "neighbors=5", "learn_graph=true", "k=5"),
+    }
 
 
 def test_label_settings_hide_or_change_labels():
@@ -168,9 +185,12 @@ def test_nothing_is_there_twice():
         (79.22, ("durand2019", "table 1", "coco2014", "all", "durand2019-bce", "mAP")),
         (71.60, ("durand2019", "table 1", "coco2014", "noisy-plus", "durand2019-bce", "mAP")),
         (-1.49, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-two-steps", "mAP_gain")),
-        (79.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-positive", "positives_right")),
-        (61.15, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019-relabel", "true_positive_rate")),
-        (12.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1", "durand2019", "exact_match_gain")),
+        (79.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1",
+                 "durand2019-positive relabel_settings.threshold=5", "positives_right")),
+        (61.15, ("durand2019", "table 2", "voc2007", "keep-share=0.1",
+                 "durand2019-relabel relabel_settings.threshold=0.3", "true_positive_rate")),
+        (12.07, ("durand2019", "table 2", "voc2007", "keep-share=0.1",
+                 "durand2019 relabel_settings.threshold=0.3", "exact_match_gain")),
         (94.79, ("durand2019", "table 2", "voc2007", "keep-share=0.1", UNSURE, "used_share")),
         (83.05, ("durand2019", "table 3", "openimages-600", "all", "durand2019-openimages-partial-bce", "mAP")),
         (83.36, ("durand2019", "table 3", "openimages-600", "all", "durand2019-openimages", "mAP")),

@@ -13,6 +13,7 @@ import pytest
 import trilabel as tl
 from tests.support.comparisons import Stop, kinds, without_time
 from trilabel.compare import Comparison, MethodRow, Spec, recipe_row, runner
+from trilabel.compare.runs import RunExecutor
 from trilabel.compare.store import open_comparison
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
@@ -123,7 +124,50 @@ def test_map_by_groups_of_classes_beside_published_figures_and_in_cells_of_befor
     assert without.metrics.keys() == {"mAP", "CF1", "OF1"} and len(trained) == 1
     assert "finished before mAP by groups of classes was recorded" in caplog.text
     text = (tmp_path / "compared/table.md").read_text()
-    assert "no mAP\\_G1, mAP\\_G2" in text
+    assert "mAP by groups of classes (G1 to G5) is missing in 1 of 1 runs" in text
+
+
+def test_groups_without_a_value_are_scored_once_and_a_cell_that_cannot_be_scored_again_stays(
+    small_scenes, base, tmp_path, trained, monkeypatch, caplog
+):
+    many = with_four_times_the_classes(small_scenes)
+    signs = many.labels.to_signed()
+    rare = np.arange(12)  # fewest known in training, and none is present in the test split
+    signs[np.ix_(many.rows_of("test"), rare)] = -1
+    signs[np.ix_(many.rows_of("train")[5:], rare)] = 0
+    many = replace(many, labels=Labels.from_signed(signs, many.classes, many.ids))
+    scored, score = [], RunExecutor.score
+    monkeypatch.setattr(RunExecutor, "score", lambda *given: scored.append(1) or score(*given))
+
+    def compared():
+        comparison = Comparison(many, Spec((MethodRow("a", base),)), tmp_path, keep=True)
+        (cell,) = comparison.run()
+        assert not comparison.failed and len(trained) == 1
+        return cell
+
+    cell = compared()
+    assert cell.metrics["mAP_G1"] is None and cell.metrics["mAP_G5"] is not None
+    assert compared() == cell and len(scored) == 1
+
+    (folder,) = (tmp_path / "cells").glob("*-????????")
+    about = json.loads((folder / "result.json").read_text())
+    without_none = {name: value for name, value in about["metrics"].items() if value is not None}
+    (folder / "result.json").write_text(json.dumps({**about, "metrics": without_none}))
+    assert compared().metrics == without_none and len(scored) == 1, "as undefined groups were once recorded"
+
+    of_before = json.dumps({**about, "metrics": {name: about["metrics"][name] for name in ("mAP", "CF1", "OF1")}})
+    (folder / "result.json").write_text(of_before)
+    weights = (folder / "best.safetensors").read_bytes()
+    (folder / "best.safetensors").write_bytes(weights[:100])
+    assert compared().metrics.keys() == {"mAP", "CF1", "OF1"} and "cannot be scored by groups of classes" in caplog.text
+    assert (folder / "result.json").read_text() == of_before
+
+    (folder / "best.safetensors").write_bytes(weights)
+    (folder / "labels.npz").unlink()
+    again = compared()
+    assert all(again.metrics[name] is None for name in GROUPS) and again.metrics["mAP"] == cell.metrics["mAP"]
+    count = len(scored)
+    assert compared() == again and len(scored) == count, "without known training labels there are no groups"
 
 
 def test_without_validation(small_scenes, base, tmp_path):

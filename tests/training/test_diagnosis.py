@@ -1,12 +1,14 @@
 """The numbers on unknown labels are those of a plain loop over all labels, also across processes and restarts."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.oracles import diagnosis as oracle
 from tests.support.threads import as_processes
@@ -46,7 +48,7 @@ def note(diagnosis, step, dense, truth):
     if taken is not None:
         parts["targets"] = torch.tensor(taken, dtype=torch.int8)
     known = None if truth is None else torch.from_numpy(truth[rows])
-    diagnosis.note(epoch, torch.tensor(rows), torch.from_numpy(dense[rows]), known, parts)
+    diagnosis.note(epoch, np.array(rows), torch.tensor(rows), torch.from_numpy(dense[rows]), known, parts)
 
 
 def follow(diagnosis, steps, dense, truth):
@@ -198,7 +200,7 @@ def test_two_processes_tell_what_one_would(with_truth):
 
 def test_without_truth_nothing_is_kept_of_single_labels_but_of_a_few_images():
     diagnosis = made(np.zeros((1000, 50), np.int8), None)
-    assert sum(buffer.nbytes for buffer in diagnosis.buffers()) < 5000
+    assert sum(buffer.nbytes for buffer in diagnosis.buffers()) < 6000
 
 
 def test_a_table_too_large_to_follow_still_tells_the_rest(monkeypatch):
@@ -227,7 +229,8 @@ def test_half_precision_logits():
     dense, truth = np.array([[1, 0]], np.int8), np.array([[1, 1]], np.int8)
     diagnosis, logits = made(dense, truth), torch.tensor([[1.0, 2.0]], dtype=torch.bfloat16)
     diagnosis.start_epoch(1)
-    diagnosis.note(1, torch.tensor([0]), torch.from_numpy(dense), torch.from_numpy(truth), {"logits": logits})
+    given = torch.tensor([0]), torch.from_numpy(dense), torch.from_numpy(truth)
+    diagnosis.note(1, np.array([0]), *given, {"logits": logits})
     assert told(diagnosis.summary(1, alone))["mean_loss"] == {
         "known_positives": pytest.approx(np.log1p(np.exp(-1))), "hidden_positives": pytest.approx(np.log1p(np.exp(2)))
     }  # fmt: skip
@@ -240,4 +243,31 @@ def test_nothing_waits_for_the_device():
     for epoch in (1, 2):
         diagnosis.start_epoch(epoch)
         on_meta = (torch.from_numpy(matrix).to("meta") for matrix in (dense, truth))
-        diagnosis.note(epoch, torch.zeros(1, dtype=torch.int64, device="meta"), *on_meta, parts)
+        diagnosis.note(epoch, np.array([0]), torch.zeros(1, dtype=torch.int64, device="meta"), *on_meta, parts)
+
+
+@pytest.mark.parametrize(("with_truth", "with_targets", "most"), [(0, 0, 7), (0, 1, 13), (1, 0, 40), (1, 1, 46)])
+def test_few_operations_are_asked_of_the_device(with_truth, with_targets, most):
+    """On a GPU each costs microseconds in every step; views cost nothing."""
+    dense, truth = labels_and_truth(np.random.default_rng(0), 50, 8)
+    diagnosis, rows = made(dense, truth if with_truth else None), np.array([3, 5, 6, 7])
+    assert not set(rows.tolist()) & set(diagnosis.examples.rows)
+    given = [torch.from_numpy(each[rows]) for each in (dense, truth)]
+    parts = {"logits": torch.zeros(4, 8)} | ({"targets": given[0]} if with_targets else {})
+    for epoch in (1, 2):
+        with Operations() as counted:
+            diagnosis.note(epoch, rows, torch.from_numpy(rows), given[0], given[1] if with_truth else None, parts)
+        assert sum(counted.names.values()) <= most, counted.names
+
+
+class Operations(TorchDispatchMode):
+    """Counts operations that are no views."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = Counter()
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if not operation.is_view and operation is not torch.ops.aten.scalar_tensor.default:  # which is on the host
+            self.names[str(operation)] += 1
+        return operation(*args, **(kwargs or {}))

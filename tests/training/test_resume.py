@@ -55,8 +55,9 @@ def test_counts_are_not_doubled_by_more_processes_whatever_the_optimizer(saved: 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_checkpoint_from_before_something_was_counted_resumes(saved: Path, processes: int) -> None:
     tensors, position = checkpoint.load(saved)
-    new = ("diagnosis.hidden", "diagnosis.examples.values")
+    new = ("diagnosis.histograms", "diagnosis.examples.values")
     tensors = {name: value for name, value in tensors.items() if name not in new}
+    tensors["diagnosis.probabilities"] = torch.ones(3, 20)  # as it was
     if processes == 2:
         each = {"diagnosis.targets": torch.full((2, 10), 7)}
         tensors |= checkpoint.prefixed("each", each)
@@ -64,7 +65,7 @@ def test_a_checkpoint_from_before_something_was_counted_resumes(saved: Path, pro
     state = a_state()
     state.load(saved, 0, processes)
     state.attach(plain_sgd(state), None)
-    assert not state.diagnosis.hidden.any() and not state.diagnosis.examples.values.any()
+    assert not state.diagnosis.histograms.any() and not state.diagnosis.examples.values.any()
     assert (state.diagnosis.targets == (3 if processes == 1 else 7)).all() and (state.diagnosis.kinds == 3).all()
 
 

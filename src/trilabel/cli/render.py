@@ -62,14 +62,14 @@ def print_entries(entries: Mapping[str, Sequence[str]]) -> None:
 
 def print_metrics(result: Mapping[str, Any], title: str) -> None:
     """Prints the metrics that people want to see first."""
-    from trilabel.metrics import CLASSES_WORTH_GROUPS
+    from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS
 
     print_line(title)
     names = ("mAP", "CP", "CR", "CF1", "OP", "OR", "OF1", "exact_match")
     shown = [name for name in names if name in result]
     if shown:
         print_table([f"{name} %" for name in shown], [[percent(result[name]) for name in shown]])
-    groups = [name for name in result if name.startswith("mAP_G")]
+    groups = [name for name in GROUP_METRICS if name in result]
     if any(result[name] is not None for name in groups) and result["classes"] >= CLASSES_WORTH_GROUPS:
         print("mAP by five groups of classes, from those with fewest known training labels (G1) to most (G5)")
         print_table([f"{name[4:]} %" for name in groups], [[percent(result[name]) for name in groups]])

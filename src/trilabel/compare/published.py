@@ -28,7 +28,7 @@ class PublishedFigure:
     data: str
     labels: str  # as for `--hide`; "all" if nothing was hidden; several separated by spaces: the mean over them
     recipe: str  # empty if no recipe is this row; `about` then says why
-    settings: str  # in which it differs from the recipe: "head_settings.k=1"; several separated by spaces
+    settings: str  # those that its table varies, also at the recipe's own: "head_settings.k=1"; separated by spaces
     metric: str
     value: float
     deviation: float | None  # over seeds; None if the paper gives none

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from trilabel.metrics import GROUP_METRICS
+
 
 class CellKey(NamedTuple):
     """Names one cell of a comparison."""
@@ -75,6 +77,13 @@ class ComparisonResults:
     cells: Sequence[CellResult]
     references: Sequence[Reference] = ()
     metrics: Sequence[str] = ("mAP",)  # to show; plots show the first
+
+    @property
+    def groups(self) -> list[str]:
+        """The metrics by groups of classes; none if no run and no published figure has one."""
+        groups = [metric for metric in self.metrics if metric in GROUP_METRICS]
+        measured = any(cell.metrics.get(metric) is not None for cell in self.cells for metric in groups)
+        return groups if measured or any(each.metric in groups for each in self.references) else []
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,11 @@ class Comparison:
         self.scoring, self.source = Scoring(test, pointing), dict(source or {"data": "DATA"})
         self.executor = self.executor_class(dataset, spec, self.out, self.scoring, self.source)
         self.search = Search(spec, self.executor, keep)
+        check(dataset, spec, self.scoring, self.executor.splits)
         self.references = references(spec, published, self.metrics)
         self.failed: dict[CellKey, str] = {}
         self.running: CellKey | None = None
         self._finished: dict[CellKey, CellResult] = {}
-        check(dataset, spec, self.scoring, self.executor.splits)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class Comparison:
         if result is None:
             result = asdict(self._train_and_score(folder, row, labels, config, chosen))
             finish(folder, result, self.keep)
-        elif any(name in GROUP_METRICS and name not in result["metrics"] for name in self.metrics):
+        elif set(GROUP_METRICS) <= set(self.metrics) and not set(GROUP_METRICS) & set(result["metrics"]):
             result = self._with_groups(folder, result, config)
         elif self.keep and not RunFolder(folder).best.is_file():
             log.warning(
@@ -161,10 +161,15 @@ class Comparison:
                 "the folder to make the run again, or go without"
             )
             return result
-        run = Run(folder, config, files.read_history(), files.best_record())
-        result = {**result, "metrics": {**self.executor.score(run, config), **result["metrics"]}}
-        finish(folder, result, keep=True)
-        return result
+        try:
+            run = Run(folder, config, files.read_history(), files.best_record())
+            scored = {**result, "metrics": {**self.executor.score(run, config), **result["metrics"]}}
+            finish(folder, scored, keep=True)
+        except Exception as error:  # a damaged model, for example: the numbers of before are right all the same
+            log.warning(f"{folder}: cannot be scored by groups of classes, its other numbers stay: {explain(error)}")
+            log.debug("", exc_info=error)
+            return result
+        return scored
 
     def _train_and_score(
         self, folder: Path, row: MethodRow, labels: str, config: Config, chosen: Mapping[str, Any]

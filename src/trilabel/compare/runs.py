@@ -80,7 +80,7 @@ class RunExecutor:
             self.current = None
 
     def score(self, run: Run, config: Config) -> dict[str, float | None]:
-        """The test metrics of a run; by groups of classes where there are as many classes as groups."""
+        """The test metrics of a run; by groups of classes where there are enough classes, None if it is undefined."""
         with quiet(bars=True):
             scores = load(run, config.device).evaluate(
                 self.images.for_scoring(config),
@@ -89,8 +89,9 @@ class RunExecutor:
                 broken=config.broken,
                 pointing=self.scoring.pointing,
             )
-        groups = [name for name in GROUP_METRICS if scores.get(name) is not None]
-        return {name: scores[name] for name in (*self.scoring.metrics, *groups)}
+        shown = self.scoring.shown(len(self.dataset.classes))
+        groups = [name for name in GROUP_METRICS if name in shown or scores.get(name) is not None]
+        return {name: scores.get(name) for name in (*self.scoring.metrics, *groups)}
 
     def command(self, folder: Path, labels: str, config: Config) -> str:
         """The commands that reproduce a cell, in a folder other than the cell's own."""

@@ -14,7 +14,7 @@ from trilabel.training.record import EpochRecord
 
 _COLORS = {"known_positives": 0, "positives": 0, "known_negatives": 1, "negatives": 1, "unknown": 6}
 _COLORS |= {"hidden_positives": 2, "hidden_negatives": 4}
-_HIDDEN = ("hidden_positives", "hidden_negatives")
+HIDDEN = ("hidden_positives", "hidden_negatives")  # kinds of unknown labels whose truth is known
 _LOWEST_SHARE = 1e-3  # of the labels of an epoch that colors tell apart
 _FLOOR = 0.7  # a little below one label, where a logarithmic scale must end
 
@@ -71,14 +71,14 @@ def _draw_counts(axes: Any, title: str, by_kind: Mapping[str, list[int]]) -> Non
 
 def _all_told(by_kind: Mapping[str, list[int]]) -> bool:
     """Whether the truth of all unknown labels is known, so that they need not be drawn once more."""
-    told = sum(sum(by_kind.get(kind, ())) for kind in _HIDDEN)
+    told = sum(sum(by_kind.get(kind, ())) for kind in HIDDEN)
     return 0 < told == sum(by_kind.get("unknown", ()))
 
 
 def _hidden(history: Sequence[EpochRecord]) -> dict[str, NDArray[np.float64]]:
     """Of hidden positives and negatives, if there are any: epochs × bins, the share of the epoch's labels."""
     found = {}
-    for kind in _HIDDEN:
+    for kind in HIDDEN:
         counts = [np.array(record.probabilities.get(kind, [0] * BINS), np.float64) for record in history]
         if any(each.any() for each in counts):
             found[kind] = np.array([each / max(1, each.sum()) for each in counts])

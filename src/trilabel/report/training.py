@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from trilabel.report import plots
-from trilabel.report.probabilities import below_half
+from trilabel.report.probabilities import HIDDEN, below_half
 from trilabel.training.record import EpochRecord
 
 History = Sequence[EpochRecord]
 _TARGETS = {"left_out": "left out", "as_present": "treated as present"}
-_HIDDEN = ("hidden_positives", "hidden_negatives")
 _KINDS = ("known_positives", "true_negatives", "hidden_positives")
 
 
@@ -36,7 +35,7 @@ def table(history: History) -> tuple[list[str], list[list[str]]]:
     columns |= {f"val {name} %": _validation(history, name) for name in ("mAP", "CF1")}
     for name, words in _TARGETS.items():
         columns[f"unknown {words} %"], columns[f"{words} rightly %"] = _shares(history, name), _rightly(history, name)
-    columns |= {f"{kind.replace('_', ' ')} above 0.5 %": _above_half(history, kind) for kind in _HIDDEN}
+    columns |= {f"{kind.replace('_', ' ')} above 0.5 %": _above_half(history, kind) for kind in HIDDEN}
     columns |= {f"loss of {kind.replace('_', ' ')}": _mean_losses(history, kind) for kind in _KINDS}
     shown = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     rows = [

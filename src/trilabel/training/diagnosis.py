@@ -31,8 +31,7 @@ class Diagnosis(nn.Module):
     """Counts of the current epoch and, if the truth is available, the loss of every label. On the device."""
 
     targets: Tensor  # 10: unknown labels by target (absent, none, present) × truth (−1, 0, +1); the rest
-    probabilities: Tensor  # 3×20: known absent, unknown, known present × predicted probability
-    hidden: Tensor  # 2×20: unknown and truly absent, unknown and truly present × predicted probability
+    histograms: Tensor  # 3×3×20: labels by label (−1, 0, +1) × truth (−1, 0, +1) × predicted probability
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
     later: Tensor  # N×C: highest loss after it
@@ -43,9 +42,9 @@ class Diagnosis(nn.Module):
         self.truth = truth
         follow = truth is not None and labels.shape[0] * labels.shape[1] <= _MOST_LABELS_FOLLOWED
         size = labels.shape if follow else (0, 0)
-        self.register_buffer("targets", torch.zeros(10, dtype=torch.int64))
-        self.register_buffer("probabilities", torch.zeros(3, BINS, dtype=torch.int64))
-        self.register_buffer("hidden", torch.zeros(2, BINS, dtype=torch.int64))
+        # Counts are float64, which has whole numbers enough and takes what `histc` gives as it is.
+        self.register_buffer("targets", torch.zeros(10, dtype=torch.float64))
+        self.register_buffer("histograms", torch.zeros(3, 3, BINS, dtype=torch.float64))
         self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
         self.register_buffer("first", torch.full(size, -1.0))
         self.register_buffer("later", torch.full(size, -1.0))
@@ -61,21 +60,34 @@ class Diagnosis(nn.Module):
 
     def counts(self) -> dict[str, Tensor]:
         """The counts of the current epoch, by name; those of several processes add up."""
-        counts = {"targets": self.targets, "kinds": self.kinds, "probabilities": self.probabilities}
-        return counts | {"hidden": self.hidden, "examples": self.examples.values}
+        counts = {"targets": self.targets, "kinds": self.kinds, "histograms": self.histograms}
+        return counts | {"examples": self.examples.values}
 
     @torch.no_grad()
-    def note(self, epoch: int, rows: Tensor, labels: Tensor, truth: Tensor | None, step: dict[str, Tensor]) -> None:
-        """Adds a step: B×C labels, truth (0 where it is also unknown), and the method's results."""
-        self._note_probabilities(torch.sigmoid(step["logits"].float()), labels, truth)
-        self.examples.note(rows, step["logits"], step.get("targets"))
+    def note(
+        self,
+        epoch: int,
+        positions: NDArray[np.int64],
+        rows: Tensor,
+        labels: Tensor,
+        truth: Tensor | None,
+        step: dict[str, Tensor],
+    ) -> None:
+        """Adds a step: B×C labels, truth (0 where it is also unknown), and the method's results.
+
+        positions: of the B images; `rows` are the same on the device, which takes longer to start each of these small
+        operations than to do it: they are as few as possible.
+        """
+        bins = bin_of(torch.sigmoid(step["logits"].float()))
+        self.histograms += _histogram(_by_label_and_truth(bins, labels, truth), -4 * BINS, 9 * BINS).view(3, 3, BINS)
+        self.examples.note(positions, step["logits"], step.get("targets"))
         if "targets" in step:
-            against = torch.zeros_like(labels) if truth is None else truth
-            self.targets += _histogram(torch.where(labels == 0, step["targets"] * 3 + against + 4, 9), 10)
+            target = 3 * step["targets"] if truth is None else torch.add(truth, step["targets"], alpha=3)
+            self.targets += _histogram(torch.where(labels == 0, target, 5), -4, 10)
         if truth is not None:
             loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
             kind = _kind_of(labels, truth)
-            self.kinds[:, 0] += _histogram(kind, 4)
+            self.kinds[:, 0] += _histogram(kind, 0, 4)
             for place in _KINDS.values():
                 self.kinds[place, 1] += torch.where(kind == place, loss, 0).sum()
             if self.first.numel():
@@ -84,13 +96,6 @@ class Diagnosis(nn.Module):
                 else:
                     self.later[rows] = torch.maximum(self.later[rows], loss)
 
-    def _note_probabilities(self, probabilities: Tensor, labels: Tensor, truth: Tensor | None) -> None:
-        """Counts by label × truth (0 where there is none) × bin, all at once."""
-        place = 3 * (labels + 1) + (1 if truth is None else truth + 1)
-        counts = _histogram(bin_of(probabilities) + BINS * place.float(), 9 * BINS).view(3, 3, BINS)
-        self.probabilities += counts.sum(1)
-        self.hidden += counts[1, ::2]
-
     def sync(self, all_reduce: AllReduce) -> None:
         """Combines the losses of the processes, which saw different images."""
         self.first.copy_(all_reduce(self.first, "max"))
@@ -98,10 +103,11 @@ class Diagnosis(nn.Module):
 
     def summary(self, epoch: int, all_reduce: AllReduce) -> "LabelSummary":
         """The epoch in numbers."""
-        targets = all_reduce(self.targets, "sum")[:9].view(3, 3).tolist()
+        targets = all_reduce(self.targets, "sum")[:9].view(3, 3).long().tolist()
         kinds = all_reduce(self.kinds, "sum").tolist()
-        negatives, unknown, positives = all_reduce(self.probabilities, "sum").tolist()
-        hidden_negatives, hidden_positives = all_reduce(self.hidden, "sum").tolist()
+        counts = all_reduce(self.histograms, "sum").long()
+        negatives, unknown, positives = counts.sum(1).tolist()
+        hidden_negatives, _, hidden_positives = counts[1].tolist()
         histograms = {"known_positives": positives, "known_negatives": negatives, "unknown": unknown}
         if any(hidden_negatives + hidden_positives):
             histograms |= {"hidden_positives": hidden_positives, "hidden_negatives": hidden_negatives}
@@ -176,9 +182,16 @@ def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> d
     return {"positives": counts[2].tolist(), "negatives": counts[0].tolist()}
 
 
-def _histogram(places: Tensor, count: int) -> Tensor:
-    """How often each of 0 … count − 1 occurs; `bincount` would wait for the device."""
-    return torch.histc(places.float(), count, 0, count - 1).to(torch.int64)
+def _by_label_and_truth(bins: Tensor, labels: Tensor, truth: Tensor | None) -> Tensor:
+    """B×C bins, further up by BINS for each truth and by 3·BINS for each label: from −4·BINS."""
+    if truth is None:
+        return torch.add(bins, labels, alpha=3 * BINS)
+    return torch.add(bins, torch.add(truth, labels, alpha=3), alpha=BINS)
+
+
+def _histogram(places: Tensor, lowest: int, count: int) -> Tensor:
+    """How often each of `count` whole numbers from `lowest` occurs; `bincount` would wait for the device."""
+    return torch.histc(places.float(), count, lowest, lowest + count - 1)
 
 
 def _kind_of(labels: Tensor, truth: Tensor) -> Tensor:

@@ -22,30 +22,32 @@ _LARGEST_LOGIT = 1e4
 class Examples(nn.Module):
     """The logits and targets of the followed images in the current epoch. On the device."""
 
-    rows: Tensor  # F: which images
     values: Tensor  # 3×F×C: logit, target, whether it was seen; those of several processes add up
 
     def __init__(self, labels: Labels, truth: Labels | None) -> None:
         super().__init__()
         rows = _choose_images(labels, truth)
-        self.images = [str(labels.ids[row]) for row in rows.tolist()]
+        self.rows: list[int] = rows.tolist()
+        self.images = [str(labels.ids[row]) for row in self.rows]
         self.classes = labels.classes
         self.labels = labels.rows(rows).numpy()
         self.truth = None if truth is None else truth.rows(rows).numpy()
         truths = [None] * len(rows) if self.truth is None else self.truth
-        self.columns = [_choose_labels(*each) for each in zip(rows.tolist(), self.labels, truths, strict=True)]
-        self.register_buffer("rows", torch.from_numpy(rows), persistent=False)
+        self.columns = [_choose_labels(*each) for each in zip(self.rows, self.labels, truths, strict=True)]
         self.register_buffer("values", torch.zeros(3, len(rows), labels.shape[1]))
 
-    def note(self, rows: Tensor, logits: Tensor, targets: Tensor | None) -> None:
-        """Adds a step: B rows, B×C logits and, of a method that chooses, targets. Nothing waits for the device."""
-        if not len(self.rows):
-            return
-        same = rows[:, None] == self.rows
-        place, found = same.int().argmax(0), same.any(0)[:, None]
-        scores = logits[place].float()
-        chosen = torch.zeros_like(scores) if targets is None else targets[place].float()
-        self.values += torch.where(found, torch.stack((scores, chosen, torch.ones_like(scores))), 0)
+    def note(self, positions: NDArray[np.int64], logits: Tensor, targets: Tensor | None) -> None:
+        """Adds a step: B positions of images, B×C logits and, of a method that chooses, targets.
+
+        Positions are not read off the device: most steps have no followed image, and ask nothing of it.
+        """
+        places = {position: place for place, position in enumerate(positions.tolist())}
+        for number, row in enumerate(self.rows):
+            if (place := places.get(row)) is not None:
+                self.values[0, number] = logits[place]
+                self.values[2, number] = 1
+                if targets is not None:
+                    self.values[1, number] = targets[place]
 
     def summary(self, all_reduce: AllReduce, chose: bool) -> list[Example]:
         """The followed labels in this epoch; chose: whether the method chose targets.
@@ -83,19 +85,21 @@ class Examples(nn.Module):
 
 def _choose_images(labels: Labels, truth: Labels | None) -> NDArray[np.int64]:
     """Images with hidden positives or, where there are none, with unknown labels: evenly over all of them."""
-    positives, negatives = labels.counts_per_image()
-    chosen = np.flatnonzero(positives + negatives < labels.shape[1])
-    if truth is not None and len(hidden := np.flatnonzero(truth.counts_per_image()[0] > positives)):
-        chosen = hidden
+    chosen = np.flatnonzero(np.diff(labels.csr.indptr) < labels.shape[1])
+    if truth is not None:
+        present = truth.csr > 0
+        hidden = present.sum(1) - present.multiply(labels.csr != 0).sum(1)  # less those that are known, if wrongly
+        chosen = np.flatnonzero(hidden) if hidden.any() else chosen
     places = np.linspace(0, len(chosen) - 1, min(_IMAGES, len(chosen)))
     return chosen[places.astype(np.int64)].astype(np.int64)
 
 
 def _choose_labels(row: int, labels: NDArray[np.int8], truth: NDArray[np.int8] | None) -> NDArray[np.int64]:
-    """Columns of an image to follow: some known positives, hidden positives, and other unknown labels."""
-    hidden = np.zeros_like(labels, bool) if truth is None else (labels == 0) & (truth > 0)
+    """Columns of an image to follow: some known positives (no wrong ones), hidden positives, other unknown labels."""
+    true = np.zeros_like(labels) if truth is None else truth
+    known, hidden = (labels > 0) & (true >= 0), (labels == 0) & (true > 0)
     draw = np.random.default_rng(row)
-    wanted = ((labels > 0, _KNOWN_POSITIVES), (hidden, _HIDDEN_POSITIVES), ((labels == 0) & ~hidden, _OTHERS))
+    wanted = ((known, _KNOWN_POSITIVES), (hidden, _HIDDEN_POSITIVES), ((labels == 0) & ~hidden, _OTHERS))
     return np.concatenate(
         [np.sort(draw.permutation(np.flatnonzero(which))[:count]) for which, count in wanted], dtype=np.int64
     )

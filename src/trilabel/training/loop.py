@@ -94,7 +94,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
                 state.totals.add(parts, now.step, weights[now.step])
                 known = job.label_reader(images.positions, batch.rows) if job.relabelling else batch.labels
                 truth = job.truth_reader(images.positions, batch.rows) if job.truth_reader else None
-                state.diagnosis.note(now.epoch, batch.rows, known, truth, parts)
+                state.diagnosis.note(now.epoch, images.positions, batch.rows, known, truth, parts)
             now.step += 1
             now.seconds = time.monotonic() - began
             if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_CHECKS == 0:

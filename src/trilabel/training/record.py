@@ -59,8 +59,8 @@ class Example:
     targets: list[int] = field(default_factory=list)  # what labels were scored as; empty if the method does not choose
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary; empty lists are left out."""
-        return {name: value for name, value in vars(self).items() if value}
+        """A plain dictionary that `from_json` reads back; without truth and targets where there are none."""
+        return {name: value for name, value in vars(self).items() if value or name not in ("truth", "targets")}
 
     @classmethod
     def from_json(cls, values: Any) -> "Example":

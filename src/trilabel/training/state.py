@@ -192,8 +192,9 @@ class State:
             followed = checkpoint.part("diagnosis", tensors)
             as_before = followed["first"].shape == self.diagnosis.first.shape
             if as_before:
-                # What the version that saved it did not count yet starts at zero.
-                self.diagnosis.load_state_dict({**self.diagnosis.state_dict(), **followed})
+                # What the version that saved it did not count yet, or counted otherwise, starts at zero.
+                known = self.diagnosis.state_dict()
+                self.diagnosis.load_state_dict(known | {name: followed[name] for name in known if name in followed})
         if not as_before:
             raise TrilabelError(
                 f"{file}: the run was started with the truth of hidden labels and resumes without it, or the other way "

@@ -1,7 +1,9 @@
 """What a reader has to know about the numbers of a comparison: how to read them, and how they were obtained."""
 
+from collections.abc import Sequence
+
 from trilabel.compare import Comparison, Spec
-from trilabel.compare.results import ComparisonResults, known_labels, seed_statistics
+from trilabel.compare.results import ComparisonResults, SeedStatistics, known_labels, seed_statistics
 from trilabel.metrics import GROUP_METRICS
 from trilabel.report.comparison.formatting import percent
 
@@ -10,17 +12,19 @@ _GROUPS = (
     "setting (G1) to those with the most (G5)."
 )
 
+_NO_GROUPS = (
+    "mAP by groups of classes (G1 to G5) is missing in {} runs: they finished before it was recorded, or no class of a "
+    "group has a known positive."
+)
+
 
 def legend(results: ComparisonResults) -> list[str]:
     """How to read the table: seeds, bold numbers, how many labels were known, which runs are left out."""
     if not results.cells:
         return ["No run has finished."]
     statistics = [one for metric in results.metrics for one in seed_statistics(results.cells, metric)]
-    left_out: dict[str, list[str]] = {}
-    for one in (one for one in statistics if one.left_out):
-        runs = f"{one.left_out} of {one.left_out + one.seeds} runs of {one.row}, {one.labels}"
-        left_out.setdefault(runs, []).append(one.metric)
-    most, least = max(one.seeds for one in statistics), min(one.seeds for one in statistics)
+    counts = [one.seeds for one in statistics if one.seeds]
+    most, least = max(counts, default=0), min(counts, default=0)
     seeds = f"mean ± sample deviation over {most if least == most else f'{least} to {most}'} seeds"
     near = ", and every mean closer to it than the larger of the two deviations" if most > 1 else ""
     known = [f"{one.labels}: {one.count:,.0f} ({percent(one.share)})" for one in known_labels(results.cells)]
@@ -28,9 +32,26 @@ def legend(results: ComparisonResults) -> list[str]:
         f"Test metrics in %, {seeds if most > 1 else 'of one seed'}.",
         f"Bold: the best mean of a column{near}.",
         f"Known training labels: {'; '.join(known)}.",
-        *([_GROUPS] if any(metric in GROUP_METRICS for metric in results.metrics) else []),
-        *(f"Left out: {runs}: no {', '.join(metrics)}." for runs, metrics in left_out.items()),
+        *([_GROUPS] if results.groups else []),
+        *_left_out(statistics),
+        *_without_groups(results),
     ]
+
+
+def _left_out(statistics: Sequence[SeedStatistics]) -> list[str]:
+    """Which runs have no value of a metric; groups of classes are told of elsewhere."""
+    metrics: dict[str, list[str]] = {}
+    for one in statistics:
+        if one.left_out and one.metric not in GROUP_METRICS:
+            runs = f"{one.left_out} of {one.left_out + one.seeds} runs of {one.row}, {one.labels}"
+            metrics.setdefault(runs, []).append(one.metric)
+    return [f"Left out: {runs}: no {', '.join(names)}." for runs, names in metrics.items()]
+
+
+def _without_groups(results: ComparisonResults) -> list[str]:
+    groups = [metric for metric in results.metrics if metric in GROUP_METRICS]
+    count = sum(any(cell.metrics.get(metric) is None for metric in groups) for cell in results.cells)
+    return [_NO_GROUPS.format(f"{count} of {len(results.cells)}")] if count else []
 
 
 def protocol(comparison: Comparison) -> list[str]:

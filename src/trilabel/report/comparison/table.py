@@ -37,9 +37,8 @@ class ComparisonTable(NamedTuple):
 
 def comparison_tables(results: ComparisonResults) -> list[ComparisonTable]:
     """The results as one table, and mAP by groups of classes as another: together they would be too wide."""
-    groups = [metric for metric in results.metrics if metric in GROUP_METRICS]
     others = [metric for metric in results.metrics if metric not in GROUP_METRICS]
-    return [comparison_table(results, metrics) for metrics in (others, groups) if metrics]
+    return [comparison_table(results, metrics) for metrics in (others, results.groups) if metrics]
 
 
 def comparison_table(results: ComparisonResults, metrics: Sequence[str] | None = None) -> ComparisonTable:
