@@ -65,7 +65,8 @@ def test_a_file_with_every_entry(tmp_path):
     assert spec.labels == ("all", "keep-share=0.5") and spec.seeds == (3, 4) and spec.hide_seed == 7
     assert spec.search == {"epochs": 1} and spec.budget == 3
     role, large, own = spec.rows
-    assert role == MethodRow("ROLE", replace(BASE, method="role", **common), "cole2021-role", grid={"lr": (1e-3, 1e-4)})
+    role_config = replace(BASE, method="role", settings={"lr_scale": 10.0}, **common)
+    assert role == MethodRow("ROLE", role_config, "cole2021-role", grid={"lr": (1e-3, 1e-4)})
     published = resolve("kim2022-ll-ct")
     assert large.name == "LL, as they did" and large.labels == ("single-positive",) and large.seeds == (0,)
     assert large.config == replace(published, settings={"mode": "correct", "delta": 0.5}, **common, lr=2e-5)
