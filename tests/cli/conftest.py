@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
 from tests.support.command_line import QUICK, call
+from tests.support.project import write_images_and_table
 from trilabel import data
 from trilabel.data.dataset import Dataset
 
@@ -18,21 +17,7 @@ from trilabel.data.dataset import Dataset
 def project(tmp_path_factory: pytest.TempPathFactory, small_scenes: Dataset) -> Path:
     """A folder of images and a wide table in which half of the labels are unknown."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "photos").mkdir()
-    assert small_scenes.images is not None
-    names = [f"{name}.png" for name in small_scenes.ids]
-    for name, image in zip(names, small_scenes.images, strict=True):
-        Image.fromarray(image.permute(1, 2, 0).numpy()).save(folder / "photos" / name)
-    signed = small_scenes.labels.to_signed()
-    hidden = np.random.default_rng(0).random(signed.shape) < 0.5
-    hidden[small_scenes.rows_of("test")] = False
-    table = pd.DataFrame(np.where(hidden, "", np.where(signed > 0, "1", "0")), columns=list(small_scenes.classes))
-    split = np.empty(len(names), object)
-    for name, rows in small_scenes.splits.items():
-        split[rows] = name
-    table.insert(0, "image", names)
-    table["split"] = split
-    table.to_csv(folder / "labels.csv", index=False)
+    write_images_and_table(folder, small_scenes)
     return folder
 
 

@@ -231,6 +231,17 @@ def test_the_specs_behind_our_results_can_be_read(file):
     assert spec.cell_keys()
 
 
+@pytest.mark.parametrize("file", SPECS, ids=lambda file: file.stem)
+def test_the_command_in_the_header_of_a_spec_is_of_this_spec(file):
+    header = file.read_text("utf-8").partition("\nlabels")[0]
+    of_features = "fixed" in file.stem.split("_")
+    if commands := re.findall(r"^#   (?:python )?(.*?) .*?(benchmarks/specs/\S+)", header, re.MULTILINE):
+        assert commands == [
+            ("benchmarks/fixed_features.py" if of_features else "trilabel", f"benchmarks/specs/{file.name}")
+        ]
+    assert commands or not of_features
+
+
 def test_there_are_specs_behind_our_results():
     assert len(SPECS) > 10
 

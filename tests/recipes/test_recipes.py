@@ -77,7 +77,7 @@ PUBLISHED = {
         "epochs": 20, "lr": 2e-5,
     },
     "kim2022-openimages-ll-cp-absolute": {
-        "method": "large-loss", "settings": {"mode": "correct-for-good", "start": 1.5, "delta": 0.1},
+        "method": "large-loss", "settings": {"mode": "correct-for-good", "start": 2.0, "delta": 0.1},
         "backbone": "resnet101",
     },
     "huynh2020-coco-imcl": {
@@ -101,6 +101,18 @@ def test_all_rows_of_wang_table_2_but_the_first_have_the_mean_over_a_batch():
     rows = {each.recipe for each in figures() if (each.paper, each.table) == ("wang2023", "table 2")}
     normalized = {name: resolve(name).settings["normalize"] for name in rows}
     assert normalized == {**dict.fromkeys(rows, "batch"), "wang2023-s-bce": "all"} and len(rows) == 7
+
+
+def test_an_absolute_threshold_stays_above_0_so_that_not_every_unknown_label_is_large():
+    recipes = {name: recipe for name, recipe in RECIPES.items() if name.endswith("-absolute")}
+    assert len(recipes) == 2 * 3
+    for name, recipe in recipes.items():
+        config, about = recipe(), recipe.__doc__ or ""
+        start, delta = config.settings["start"], config.settings["delta"]
+        assert start in (1, 1.5, 2) and delta in (0.1, 0.15, 0.2)  # the grid of the paper
+        assert "Grid: start 1, 1.5, 2, delta 0.1, 0.15, 0.2" in about and "the paper does not say" in about
+        above = [epoch for epoch in range(1, config.epochs + 1) if start - epoch * delta > 1e-9]
+        assert len(above) >= config.epochs - 1, name
 
 
 def test_recipes_have_the_published_settings():

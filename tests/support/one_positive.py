@@ -44,7 +44,7 @@ def train(
     model_scale: float = 1.0,
 ) -> None:
     """Trains as the loop does: Adam over model and method, in batches. model_scale: as `Config.head_lr_scale`."""
-    groups = [(list(model.parameters()), model_scale), *method.parameter_groups()]
+    groups = [(list(model.parameters()), model_scale), *method.parameter_groups(lr)]
     optimizer = torch.optim.Adam([{"params": own, "lr": lr * scale} for own, scale in groups])
     started = 0
     for epoch, rows in batches(len(features), epochs):

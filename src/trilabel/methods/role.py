@@ -18,7 +18,8 @@ from trilabel.methods.lazy_adam import LazyAdamTable
 
 _SURE = math.log(0.995 / 0.005)  # logit at which the estimate of a known label starts
 _UNSURE = math.log(0.6 / 0.4)  # those of unknown labels start between minus this and this
-_SCALE = 10.0  # learning rate of an estimator's weights as a multiple of the model's, where none is given
+_NETWORK_SCALE = 10.0  # learning rate of estimator=network as a multiple of the model's, where none is given,
+_NETWORK_LR = 2e-3  # and its highest: at 0.01 all units die, and every image is estimated alike
 _LABELS_AT_ONCE = 2**22
 
 
@@ -36,10 +37,11 @@ class RoleSettings:
     hidden: int = 256
     """Of the network: units of its hidden layer."""
     table_lr: float = 0.05
-    """Learning rate of the table's rows, whatever the model's: at that of fine-tuning they would not move."""
+    """Learning rate of the numbers of a table, and of factorized, whatever the model's: at that of fine-tuning they
+    would not move."""
     lr_scale: float | None = None
-    """Learning rate of the estimates as a multiple of the model's, 10 in the paper; none: `table_lr` for rows of a
-    table, 10 times the model's for what else the estimator learns."""
+    """Learning rate of the estimates as a multiple of the model's, 10 in the paper; none: `table_lr`, and for a
+    network 10 times the model's, at most 0.002."""
     form: Literal["released", "printed"] = "released"
     """printed: known labels weigh C times as much, C the number of classes, as in the equations of the paper; released:
     as in its code."""
@@ -95,8 +97,9 @@ class Role(Method[RoleSettings]):
 
     def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The estimator's weights; the table has an optimizer of its own."""
-        own = list(self.parameters())
-        return [(own, self.settings.lr_scale or _SCALE)] if own else []
+        own, rates = list(self.parameters()), self.settings
+        usual = min(_NETWORK_SCALE, _NETWORK_LR / lr) if rates.estimator == "network" else rates.table_lr / lr
+        return [(own, rates.lr_scale or usual)] if own else []
 
     def start_epoch(self, epoch: int) -> None:
         """A new stage has a new optimizer, and keeps the estimates of the stage before ("LinearInit")."""

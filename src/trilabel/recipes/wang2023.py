@@ -6,11 +6,12 @@ from typing import Any
 from trilabel.config import Config
 from trilabel.recipes._named import BASELINE, Recipe, Recipes, named
 
+_BATCH = {"normalize": "batch"}
 # ResNet-101, SGD with momentum 0.9 and weight decay 0.0001, 32 images a step (section 4.1). Rate, epochs and crops are
 # in its supplement, which we do not have: 0.01 with a cosine over 20 epochs and crops of at least half are our choice.
 _BASE = Config(
     method="known-only",
-    settings={"normalize": "batch"},
+    settings=_BATCH,
     backbone="resnet101",
     image_size=448,
     crop=0.5,
@@ -33,7 +34,6 @@ _RELEASED: dict[str, Any] = {
     "batch_size": 8,
     "crop": 0.25,
 }
-_BATCH = {"normalize": "batch"}
 _GRIDS = {"saliency": "head.alpha 0.1 … 0.5, head.k 1 … 5", "self-training": "threshold 0.5 … 0.9"}
 # The equation of its loss (9) has the mean of each image, the rows of table 2 that of a batch (BN-BCE), which is taken.
 _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
