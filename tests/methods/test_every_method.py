@@ -87,6 +87,14 @@ def start(method, moment):
         method.start_epoch(1)
 
 
+@torch.no_grad()
+def survey(method, name, model, labels, moment):
+    """The pass over all images before an epoch, if the method asks for it, as the loop makes it."""
+    if not moment.get("warm_up") and method.surveys(moment["epoch"]):
+        method.survey(model.eval(), [batch_of(name, labels, **moment)], lambda value, how: value)
+        model.train()
+
+
 @every
 def test_it_describes_itself(name):
     method = METHODS[name]
@@ -119,6 +127,7 @@ def check_steps(method, name, labels, half, all_used):
         model.zero_grad()
         method.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            survey(method, name, model, labels, moment)
             parts = method.step(model, batch_of(name, labels, **moment))
         assert parts["loss"].shape == () and parts["loss"].dtype == torch.float32 and torch.isfinite(parts["loss"])
         assert parts["logits"].shape == labels.shape and not parts["logits"].requires_grad
@@ -283,11 +292,20 @@ def test_settings_out_of_range_are_refused_before_anything_is_trained(method, se
 
 @every
 def test_the_memory_that_a_method_says_it_needs_is_what_its_tables_take(name):
-    """Of 997 images; what does not grow with them is not counted, except IMCL's memory of as many."""
+    """Of 997 images; what does not grow with them is not counted, except IMCL's memory of as many.
+
+    Methods on class features count what grows with classes, pairs of these and examples of each: at least their tables.
+    """
     labels = Labels.from_signed(np.random.default_rng(0).choice(np.array([-1, 0, 1], np.int8), (997, 13)))
     for settings in [*choices_of(name), *([{"memory": 997}] if name == "imcl" else [])]:
         with case(name, settings):
             method = create_method(name, settings, labels, FEATURES)
             tables = [buffer for buffer in method.buffers() if buffer.ndim and len(buffer) == 997]
             needed = METHODS[name].memory_needed(method.settings, labels, FEATURES)
+            if "semantic" in method.heads:
+                vectors = [weight for weight in method.parameters() if weight.ndim == 2 and len(weight) == 13 * 12 // 2]
+                kept = sum(buffer.nbytes for buffer in method.buffers()) + 4 * sum(weight.nbytes for weight in vectors)
+                made_from = 4 * FEATURES * labels.counts_per_class()[0].sum() if hasattr(method, "prototypes") else 0
+                assert kept - 13 <= needed - made_from <= kept  # but which classes have prototypes
+                continue
             assert sum(table.numel() * table.element_size() for table in tables) == needed

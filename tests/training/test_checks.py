@@ -15,7 +15,7 @@ from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS, check_method
 from trilabel.training.api import train
-from trilabel.training.checks import check_memory
+from trilabel.training.checks import check_memory, too_short
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -98,4 +98,41 @@ def test_features_must_fit(
         train(small_scenes, config, tmp_path / "run")
         return
     with pytest.raises(TrilabelError, match=r"linear stage keeps .* GB, and .* GB are free for each process"):
+        train(small_scenes, config, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [("imcl", "warm_up"), *((f"{name}", "start") for name in METHODS if "semantic" in METHODS[name].heads)],
+)
+def test_a_stage_that_ends_before_the_method_begins_is_said(quick: Config, method: str, setting: str) -> None:
+    def warnings(epochs: int, begins: int, **more: object) -> list[str]:
+        config = replace(quick, method=method, epochs=epochs, **more)  # type: ignore[arg-type]
+        return too_short(config, METHODS[method].Settings(**{setting: begins}))
+
+    (warning,) = warnings(5, 5)
+    assert f"begins after {setting}=5 epochs of a stage, and fine-tune has 5" in warning and "\n" not in warning
+    assert f"--set {setting}=" in warning
+    assert not warnings(6, 5) and not warnings(1, 0)
+    # IMCL has one warm-up in a run, the others one in each stage.
+    stages = {"stages": "linear-then-fine-tune"}
+    assert len(warnings(3, 5, linear_epochs=8, **stages)) == (method != "imcl")
+    assert len(warnings(3, 5, linear_epochs=2, **stages)) == 2
+
+
+def test_it_is_said_before_training(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    train(small_scenes, replace(quick, method="imcl", stages="linear", epochs=1), tmp_path / "run")
+    said = [record for record in caplog.records if "begins after warm_up=5" in record.message]
+    assert len(said) == 1 and said[0].levelname == "WARNING"
+
+
+def test_memory_counts_the_class_features_of_a_head_that_has_them(
+    small_scenes: Dataset, quick: Config, machine: SimpleNamespace, tmp_path: Path
+) -> None:
+    kind, labels = METHODS["semantic-blending"], small_scenes.labels[small_scenes.rows_of("train")]
+    machine.host = 2 * kind.memory_needed(kind.Settings(), labels, 256) - 1  # and the backbone has 128
+    config = replace(quick, method="semantic-blending", head="semantic", head_settings={"channels": 256})
+    with pytest.raises(TrilabelError, match=r"'semantic-blending' remembers .*smaller --set head.channels"):
         train(small_scenes, config, tmp_path / "run")

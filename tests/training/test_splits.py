@@ -128,6 +128,7 @@ def test_a_share_of_the_images_at_all_and_labels_of_these_hidden():
     for setting, says in (
         ("images=2", "a share must be between 0 and 1"),
         ("images=few", "write images=SHARE"),
+        ("images=0.2+", r"'images=0.2\+' cannot be read; write images=SHARE"),
         ("images=0", "leaves no image to learn from"),
         ("images=0.5+wrong", "no label setting named 'wrong'"),
     ):

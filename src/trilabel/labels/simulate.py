@@ -116,11 +116,13 @@ def split_images(setting: str) -> tuple[float | None, str]:
     >>> split_images("images=0.1+single-positive"), split_images("images=0.5"), split_images("noisy-plus")
     ((0.1, 'single-positive'), (0.5, ''), (None, 'noisy-plus'))
     """
-    first, _, rest = setting.partition("+")
+    first, plus, rest = setting.partition("+")
     name, _, text = first.partition("=")
     if name != _IMAGES:
         return None, setting
     try:
+        if plus and not rest:
+            raise ValueError
         return checked_share(float(text)), rest
     except ValueError as error:
         says = f" ({error})" if isinstance(error, TrilabelError) else ""

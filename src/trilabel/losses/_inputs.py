@@ -3,6 +3,7 @@
 Nothing here waits for the device: no value of a tensor is read.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
@@ -44,6 +45,12 @@ def to_float32(logits: Tensor, largest: float = _LARGEST_LOGIT) -> Tensor:
     Always a new tensor. The gradient passes as if nothing were clamped: an infinite logit also gets a gradient.
     """
     return clamp_keeping_gradient(logits.to(_wide(logits)), -largest, largest)
+
+
+def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
+    """A context in which matrix products on the tensor's device keep the precision of what they are given."""
+    kind = tensor.device.type
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
 
 
 def _wide(logits: Tensor) -> torch.dtype:

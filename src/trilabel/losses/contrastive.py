@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trilabel.errors import TrilabelError
+from trilabel.losses._inputs import without_autocast
 
 _SMALLEST_NORM = 1e-9
 
@@ -29,7 +30,8 @@ def contrastive(features: Tensor, labels: Tensor, draws: Tensor | None = None) -
     signs = labels.detach().float()
     unit = F.normalize(features.float(), dim=2, eps=_SMALLEST_NORM)
     first, second = torch.triu_indices(len(labels), len(labels), 1, device=labels.device)
-    cosine = torch.einsum("acd,bcd->abc", unit, unit)[first, second]
+    with without_autocast(unit):
+        cosine = torch.einsum("acd,bcd->abc", unit, unit)[first, second]
     product, both = signs[first] * signs[second], (signs[first] > 0) & (signs[second] > 0)
     alike = (product > 0) & both
     if draws is None:

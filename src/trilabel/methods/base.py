@@ -75,6 +75,15 @@ class Method(nn.Module, Generic[S]):
         """Bytes of what it remembers of images. It does not know where that is kept and what is free there."""
         return 0
 
+    @classmethod
+    def begins_after(cls, settings: S, begun: bool = False) -> tuple[str, int]:
+        """(setting, epochs): a setting by which the method's own part begins only after so many epochs of a stage.
+
+        A stage that is no longer silently becomes something else, of which the run warns. begun: whether that part
+        began in a stage before. ("", 0): it begins at once.
+        """
+        return "", 0
+
     def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The method's own parameters in groups, each with its learning rate as a multiple of the model's.
 

@@ -56,7 +56,7 @@ _PARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
              {**_RELEASED, "head": "semantic", "method": "semantic-transfer", "settings": {"mean": "all"}}),
     "-hst": ("table 1", "HST; word vectors by --set head.vectors=FILE",
              {**_RELEASED, "head": "semantic", "method": "heterogeneous-transfer", "batch_size": 32,
-              "settings": {"threshold": 1.0, "threshold_lr": 1.0}}),
+              "settings": {"threshold": 1.0, "threshold_lr": 1e-5}}),
     "-sarb": ("table 1", "SARB; word vectors by --set head.vectors=FILE",
               {**_RELEASED, "head": "semantic", "method": "semantic-blending", "settings": {}}),
     "-sarb-star": ("table 1", "SARB* (taken to be DSRB); word vectors by --set head.vectors=FILE",

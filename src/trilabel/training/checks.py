@@ -59,6 +59,20 @@ def check_memory(
             )
 
 
+def too_short(config: Config, settings: Any) -> list[str]:
+    """What the user should know of stages that end before the method's own part begins. settings: the method's."""
+    warnings, begun = [], False
+    for stage in plan_stages(config):
+        setting, epochs = METHODS[config.method].begins_after(settings, begun)
+        if stage.epochs <= epochs:
+            warnings.append(
+                f"method {config.method!r} begins after {setting}={epochs} epochs of a stage, and {stage.name} has "
+                f"{stage.epochs}: until then known labels alone count; pass more --epochs or --set {setting}=0"
+            )
+        begun = begun or stage.epochs > epochs
+    return warnings
+
+
 def _check_kept_head(config: Config, labels: Labels) -> None:
     if config.weights is None or not is_run(config.weights):
         given = "" if config.weights is None else f", not {config.weights}"

@@ -25,7 +25,7 @@ from trilabel.methods import METHODS, Method
 from trilabel.models import Classifier, create_model, with_synced_batch_norm
 from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
-from trilabel.training.checks import check_components, check_memory
+from trilabel.training.checks import check_components, check_memory, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
 from trilabel.training.relabelling import Relabelling
@@ -102,14 +102,16 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     settings = check_components(config, split.labels, resumes)
     if processes.is_first:
         _log_choices(config, dataset)
+        for warning in too_short(config, settings):
+            log.warning(warning)
     torch.manual_seed(config.seed)
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
     model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
-    check_memory(config, settings, split.labels, model.backbone.features, device, processes.on_this_machine)
+    kind = METHODS[config.method]
+    features = (kind.heads and model.head.class_size) or model.backbone.features
+    check_memory(config, settings, split.labels, features, device, processes.on_this_machine)
 
     def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
-        kind = METHODS[config.method]
-        features = (kind.heads and model.head.class_size) or model.backbone.features
         return kind(settings, dataset.labels[train], features, dataset.labels[val])
 
     method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early

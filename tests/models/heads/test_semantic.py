@@ -85,3 +85,24 @@ def test_half_precision():
     with torch.autocast("cpu", torch.bfloat16):
         half = head(maps)
     torch.testing.assert_close(half.float(), head(maps), rtol=0.1, atol=0.1)
+
+
+def test_one_image_with_one_cell_can_be_learned_from():
+    torch.manual_seed(0)
+    head = SemanticHead(FEATURES, 3, SMALL)
+    head(torch.randn(4, FEATURES, 2, 2))
+    norm = head.reduce_channels[1]
+    before = {name: value.clone() for name, value in norm.named_buffers()}
+    one = torch.randn(1, FEATURES, 1, 1)
+    logits = head(one)
+    logits.sum().backward()
+    assert norm.weight.grad.isfinite().all()
+    assert all(torch.equal(value, before[name]) for name, value in norm.named_buffers())
+    assert torch.equal(logits, head.eval()(one))  # by the running statistics, as it is scored
+
+
+def test_without_messages_every_parameter_is_used():
+    """Several processes wait for the gradients of all."""
+    head = SemanticHead(FEATURES, 3, SemanticSettings(size=3, channels=5, steps=0))
+    head(torch.randn(2, FEATURES, 2, 2)).sum().backward()
+    assert all(parameter.grad is not None for parameter in head.parameters())

@@ -138,6 +138,11 @@ class Imcl(Method[ImclSettings]):
         everything = labels.shape[0] if settings.similarity == "fixed" else 0
         return (settings.memory + everything) * (4 * labels.shape[1] + 4 * features) + 8 * settings.memory
 
+    @classmethod
+    def begins_after(cls, settings: ImclSettings, begun: bool = False) -> tuple[str, int]:
+        """After the warm-up, which only the first stage has that is long enough."""
+        return "warm_up", 0 if begun or not (settings.label_weight or settings.feature_weight) else settings.warm_up
+
     def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The weights of related labels learn at a rate of their own."""
         own = list(self.parameters())

@@ -30,10 +30,11 @@ class HeterogeneousTransferSettings:
     prototypes: int = 10
     """Prototypes of each class."""
     threshold: float = 0.9
-    """Where both thresholds start. The released code starts at 1, where they get no gradient: only weight decay moves
-    them."""
-    threshold_lr: float = 10.0
-    """Learning rate of the thresholds, as a multiple of the model's."""
+    """Where both thresholds start. The released code starts at 1, where hardly a label has a gradient and weight decay
+    moves them."""
+    threshold_lr: float = 1e-3
+    """Learning rate of the thresholds, whatever the model's; a schedule changes both alike. The released code has the
+    model's, 1e-5."""
 
 
 class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
@@ -48,6 +49,7 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
     suits = "positives and negatives known"
     cost = "about twice plain BCE, and a pass over the training images every few epochs"
     heads = ("semantic",)
+    less_memory = "use fewer classes, or a smaller --set head.channels"
 
     def __init__(
         self,
@@ -65,15 +67,30 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
 
     @classmethod
     def check(cls, settings: HeterogeneousTransferSettings, labels: Labels) -> None:
-        """Needs both positives and negatives."""
+        """Needs both positives and negatives, and not too many classes."""
         require_both("heterogeneous-transfer", labels)
         check_pairs("heterogeneous-transfer", labels.shape[1])
         if settings.start < 0 or min(settings.every, settings.prototypes) < 1 or not -1 <= settings.threshold <= 1:
             raise TrilabelError("heterogeneous-transfer: start ≥ 0, every and prototypes ≥ 1, threshold from −1 to 1")
+        if settings.threshold_lr <= 0:
+            raise TrilabelError(
+                f"heterogeneous-transfer: threshold_lr is a number above 0, not {settings.threshold_lr}"
+            )
+
+    @classmethod
+    def memory_needed(cls, settings: HeterogeneousTransferSettings, labels: Labels, features: int = 0) -> int:
+        """The prototypes with what they are made from, and the vectors of pairs."""
+        prototypes = Prototypes.memory_needed(labels, settings.prototypes, features)
+        return PairHead.memory_needed(labels.shape[1]) + prototypes
+
+    @classmethod
+    def begins_after(cls, settings: HeterogeneousTransferSettings, begun: bool = False) -> tuple[str, int]:
+        """Each stage begins with known labels alone."""
+        return "start", settings.start
 
     def parameter_groups(self, lr: float = 1e-3) -> list[tuple[list[nn.Parameter], float]]:
         """The thresholds learn at a rate of their own."""
-        return [(list(self.pairs.parameters()), 1.0), ([self.within, self.across], self.settings.threshold_lr)]
+        return [(list(self.pairs.parameters()), 1.0), ([self.within, self.across], self.settings.threshold_lr / lr)]
 
     def surveys(self, epoch: int) -> bool:
         """Before the first epoch with pseudo-labels, and every few epochs from there on."""
@@ -96,14 +113,14 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
         if batch.epoch > self.settings.start:
             alike = likeness(out.features, self.prototypes.vectors)
             made = self.prototypes.made
-            together = (shown_with(pairs, labels) - self.within).clamp(0, 1)
-            above = (alike - self.across).clamp(0, 1)
+            together = exceeding(shown_with(pairs, labels), self.within)
+            above = exceeding(alike, self.across)
             scores = together, torch.where(made, above, 0)
             within, across = (labels.where((labels != 0) | (score <= 0), 1) for score in scores)
             loss = loss + losses.known_mean_bce(out.logits, within) + losses.known_mean_bce(out.logits, across)
             seen = labels * made
             loss = loss + _THRESHOLD_WEIGHT * (soft_known_bce(together, labels) + soft_known_bce(above, seen))
-            loss = loss + _PROTOTYPE_WEIGHT * (1 - seen * alike).mean()
+            loss = loss + _PROTOTYPE_WEIGHT * unlike_prototypes(alike, seen)
             targets = torch.maximum(within, across).where(labels == 0, labels)
         parts = {"known": known, "threshold_within": self.within, "threshold_across": self.across}
         return {
@@ -112,3 +129,17 @@ class HeterogeneousTransfer(Method[HeterogeneousTransferSettings]):
             "targets": targets,
             **{name: value.detach() for name, value in parts.items()},
         }
+
+
+def exceeding(likeness: Tensor, threshold: Tensor) -> Tensor:
+    """clamp(likeness − threshold, 0, 1), with gradient 1 at both ends too; that of `clamp` is 0 there from torch 2.14.
+
+    At a threshold of 1 only a likeness of 1, that of the sole known positive of an image, has a gradient.
+    """
+    value = likeness - threshold
+    return torch.where((value >= 0) & (value <= 1), value, value.detach().clamp(0, 1))
+
+
+def unlike_prototypes(likeness: Tensor, labels: Tensor) -> Tensor:
+    """Mean over B·C of 1 − y · likeness: small where features are like the prototypes of what is present."""
+    return (1 - labels * likeness).mean()

@@ -39,6 +39,11 @@ class PairHead(nn.Module):
         self.weight = nn.Parameter(torch.empty(pairs, _WIDTH).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(pairs).uniform_(-bound, bound))
 
+    @staticmethod
+    def memory_needed(classes: int) -> int:
+        """Bytes of what grows with the pairs: their vectors, with gradients and both averages of the optimizer."""
+        return 4 * 4 * _WIDTH * (classes * (classes - 1) // 2)
+
     def forward(self, class_features: Tensor) -> Tensor:
         """B×C×D -> B×P logits."""
         projected = self.project(class_features)

@@ -27,6 +27,12 @@ class Prototypes(nn.Module):
         self.register_buffer("made", torch.zeros(labels.shape[1], dtype=torch.bool))
         self._examples = _examples(labels)  # N×C: 1 + the place of each example in a list of all, class after class
 
+    @staticmethod
+    def memory_needed(labels: Labels, count: int, features: int) -> int:
+        """Bytes: the vectors, and the examples that they are made from."""
+        examples = int(labels.counts_per_class()[0].clip(max=_MOST_OF_A_CLASS).sum())
+        return 4 * features * (labels.shape[1] * count + examples)
+
     def renew(
         self, batches: Iterable[tuple[Tensor, Tensor, Tensor | None]], all_reduce: AllReduce, how: str = "k-means"
     ) -> None:
@@ -45,13 +51,13 @@ class Prototypes(nn.Module):
             quadrant[place] = 0 if quadrants is None else quadrants[image.long(), label.long()]
         found, quadrant = all_reduce(found, "sum"), all_reduce(quadrant, "max")
         vectors, kinds = found.cpu().numpy(), quadrant.cpu().numpy()
-        of_class = np.sort(self._examples.indices, kind="stable")  # places are numbered class after class
-        for number in range(len(self.vectors)):
-            chosen = (of_class == number) & (kinds >= 0)
-            self.made[number] = bool(chosen.any())
-            if chosen.any():
-                cluster = k_means if how == "k-means" else _mean_by_kind
-                made = cluster(vectors[chosen], kinds[chosen], self.vectors.shape[1])
+        cluster = k_means if how == "k-means" else _mean_by_kind
+        ends = np.bincount(self._examples.indices, minlength=len(self.vectors)).cumsum()
+        for number, (start, end) in enumerate(zip((0, *ends[:-1]), ends, strict=True)):
+            seen = kinds[start:end] >= 0  # of images that could be read
+            self.made[number] = bool(seen.any())
+            if seen.any():
+                made = cluster(vectors[start:end][seen], kinds[start:end][seen], self.vectors.shape[1])
                 self.vectors[number] = torch.from_numpy(made).to(self.vectors)
 
 

@@ -17,6 +17,11 @@ class RecentPositives(nn.Module):
         self.register_buffer("features", torch.zeros(classes, size, features))
         self.register_buffer("stored", torch.zeros(classes, dtype=torch.int64))
 
+    @staticmethod
+    def memory_needed(classes: int, size: int, features: int) -> int:
+        """Bytes."""
+        return classes * (4 * size * features + 8)
+
     @torch.no_grad()
     def add(self, features: Tensor, labels: Tensor) -> None:
         """Stores the class features (B×C×D) of the known positives of a batch (B×C), at most K of each class."""

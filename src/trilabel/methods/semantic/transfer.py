@@ -45,6 +45,7 @@ class SemanticTransfer(Method[SemanticTransferSettings]):
     suits = "positives and negatives known"
     cost = "about twice plain BCE: class features and a network over pairs of classes"
     heads = ("semantic",)
+    less_memory = "use fewer classes, a smaller --set memory, or a smaller --set head.channels"
 
     def __init__(
         self, settings: SemanticTransferSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -56,11 +57,22 @@ class SemanticTransfer(Method[SemanticTransferSettings]):
 
     @classmethod
     def check(cls, settings: SemanticTransferSettings, labels: Labels) -> None:
-        """Needs both positives and negatives, and two classes or more."""
+        """Needs both positives and negatives, and not too many classes."""
         require_both("semantic-transfer", labels)
         check_pairs("semantic-transfer", labels.shape[1])
         if not -1 <= settings.lowest <= settings.threshold <= 1 or settings.start < 0 or settings.memory < 1:
             raise TrilabelError("semantic-transfer: −1 ≤ lowest ≤ threshold ≤ 1, start ≥ 0 and memory ≥ 1")
+
+    @classmethod
+    def memory_needed(cls, settings: SemanticTransferSettings, labels: Labels, features: int = 0) -> int:
+        """The recent positives of each class, and the vectors of pairs."""
+        classes = labels.shape[1]
+        return PairHead.memory_needed(classes) + RecentPositives.memory_needed(classes, settings.memory, features)
+
+    @classmethod
+    def begins_after(cls, settings: SemanticTransferSettings, begun: bool = False) -> tuple[str, int]:
+        """Each stage begins with known labels alone."""
+        return "start", settings.start
 
     def threshold(self, epoch: int) -> float:
         """The likeness from which an unknown label counts as present in this epoch (from 1)."""

@@ -14,6 +14,8 @@ class GatedGraph(nn.Module):
     def __init__(self, size: int, steps: int) -> None:
         super().__init__()
         self.steps = steps
+        if not steps:  # layers that are not used would have no gradients, which several processes wait for
+            return
         self.of_message = nn.Linear(2 * size, 3 * size)  # Wz, Wr and Wc in one product
         self.of_state = nn.Linear(size, 2 * size)  # Uz and Ur
         self.of_reset = nn.Linear(size, size)  # Uc

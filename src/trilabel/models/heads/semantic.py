@@ -43,6 +43,18 @@ class SemanticSettings:
                 raise TrilabelError(f"head semantic: {field.name} is {value}; give a larger number")
 
 
+class _BatchNorm(nn.BatchNorm2d):
+    """As it is, but one value of each channel (a last batch of one image, a map of one cell) has no variance.
+
+    It is normalized by the running statistics, and leaves these as they are.
+    """
+
+    def forward(self, values: Tensor) -> Tensor:
+        if not self.training or values.numel() > values.shape[1]:
+            return super().forward(values)
+        return F.batch_norm(values, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+
+
 class Attention(NamedTuple):
     """Where the classes attend to, in B images of n = height × width cells."""
 
@@ -88,7 +100,7 @@ class SemanticHead(Head[SemanticSettings]):
             )
         self.class_size = chosen.channels or features
         size, hidden = self.class_size, chosen.hidden or max(1, self.class_size // 2)
-        convolution = (nn.Conv2d(features, size, 1, bias=False), nn.BatchNorm2d(size))
+        convolution = (nn.Conv2d(features, size, 1, bias=False), _BatchNorm(size))
         self.reduce_channels = nn.Identity() if chosen.channels is None else nn.Sequential(*convolution)
         add_class_vectors(self, classes, chosen.size, chosen.vectors, labels)
         self.of_cell = nn.Linear(size, hidden, bias=False)
