@@ -49,7 +49,9 @@ EVERY = KNOWN_ONLY | {
     "partial_asymmetric clipped": lambda x, z: losses.partial_asymmetric(x, z, top_k=1, clip=0.05),
 }
 # Smooth around the logits of `batch`, with nothing held constant: numerical derivatives must agree as they stand.
-SMOOTH = [name for name in EVERY if not name.startswith(("focal", "asymmetric", "partial_asymmetric", "posterior", "role"))]
+SMOOTH = [
+    name for name in EVERY if not name.startswith(("focal", "asymmetric", "partial_asymmetric", "posterior", "role"))
+]
 
 inf = float("inf")
 HARD = [-inf, -3e38, -1e30, -1e5, -104.0, -88.0, -20.0, 0.0, 20.0, 88.0, 104.0, 1e5, 1e30, 3e38, inf]
@@ -164,7 +166,8 @@ def test_autocast_does_not_narrow_the_loss():
 
 
 @pytest.mark.parametrize(
-    "name", ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "ranknet", "role", "partial_asymmetric", "posterior"]
+    "name",
+    ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "ranknet", "role", "partial_asymmetric", "posterior"],
 )
 def test_compiles_into_one_graph(name):
     compiled = torch.compile(EVERY[name], fullgraph=True, backend="aot_eager")

@@ -8,7 +8,7 @@ from trilabel.labels import Labels
 FEATURES, CLASSES = 12, 8
 
 
-def logistic_problem(count: int = 1500, seed: int = 0) -> tuple[torch.Tensor, np.ndarray]:
+def logistic_problem(count: int = 1200, seed: int = 0) -> tuple[torch.Tensor, np.ndarray]:
     """(N×D features, N×C truth of +1/−1): each class is drawn with a probability that depends on the features."""
     draw = np.random.default_rng(seed)
     directions = np.random.default_rng(99).standard_normal((FEATURES, CLASSES))

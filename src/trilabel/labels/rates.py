@@ -13,6 +13,7 @@ from trilabel.labels.matrix import Labels
 Numbers = NDArray[np.float64]
 
 HIGHEST = 0.99  # of an estimated rate: that a label is unknown never says for sure that it is absent
+_HIGHEST_RAW = 2.0  # known labels ÷ those there should be, before shrinking; above 1 by chance only
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,18 @@ def rates_by_shares(labels: Labels, counted: ClassShares) -> Rates:
 
 def _rates(known: NDArray[np.int64], images: int, shares: Numbers, counted: float) -> Numbers:
     """Known labels ÷ (images × shares), shrunk and below 1. counted: the images that the shares were counted in."""
-    there = images * shares
-    mean = min(known.sum() / max(there.sum(), 1e-12), HIGHEST)
-    raw = np.divide(known, there, out=np.full(len(known), mean), where=there > 0)
-    weight = np.where(there > 0, shares, 0)
-    # Relative errors of the two counts; the second vanishes where shares are certain.
-    by_chance = np.divide(mean * (1 - mean), there, out=np.zeros_like(raw), where=there > 0)
-    by_chance += np.divide(mean**2, counted * shares, out=np.zeros_like(raw), where=shares > 0)
-    spread = np.average((raw - mean) ** 2 - by_chance, weights=weight) if weight.any() else 0.0
-    between = max(float(spread), 0.0)
-    own = np.divide(between, between + by_chance, out=np.zeros_like(raw), where=(weight > 0) & (between > 0))
-    return np.clip(own * raw + (1 - own) * mean, 0, HIGHEST)
+    seen = images * shares > 1e-9  # the other classes get the mean of these
+    there, own_shares = images * shares[seen], shares[seen]
+    mean = min(known[seen].sum() / max(there.sum(), 1e-9), HIGHEST)
+    rates = np.full(len(shares), mean)
+    if seen.any():
+        raw = np.minimum(known[seen] / there, _HIGHEST_RAW)
+        # Both counts err by chance: which labels are known, and in how many of the full images the class is.
+        by_chance = mean * (1 - mean) / there + mean**2 / (counted * own_shares)
+        between = max(float(np.average((raw - mean) ** 2 - by_chance, weights=own_shares)), 0.0)
+        own = between / np.maximum(between + by_chance, 1e-12)
+        rates[seen] = own * raw + (1 - own) * mean
+    return np.clip(rates, 0, HIGHEST)
 
 
 def mean_rate(labels: Labels, counted: ClassShares) -> float:

@@ -27,7 +27,7 @@ def batch_of(features, labels, epoch=2, warm_up=False):
     return Batch(features, None, labels.rows(rows.numpy()), rows, epoch, warm_up=warm_up)
 
 
-def train(method, features, labels, steps=200, warm_up=False):
+def train(method, features, labels, steps=120, warm_up=False):
     """A linear layer that starts where the method wants it, trained on all images at once."""
     model = new_model()
     if not warm_up and (logits := method.initial_logits()) is not None:
@@ -49,7 +49,7 @@ def learned(name, settings, features, labels, validation=None):
 @torch.no_grad()
 def test_map(model, seed=50):
     """mAP on images not learned from."""
-    features, truth = logistic_problem(3000, seed)
+    features, truth = logistic_problem(2000, seed)
     return metrics.evaluate(model(features).logits, Labels.from_signed(truth.astype(np.int8)))["mAP"]
 
 
@@ -98,20 +98,21 @@ def test_tags_are_learned_better_than_by_reading_unknown_as_absent_and_targets_a
     model = train(method, features, labels)
     found = hidden_found(model, features, truth, labels)
     for other in ("assume-negative", "role"):
-        assert found > hidden_found(learned(other, {}, features, labels, FULL), features, truth, labels) + 0.02
+        assert found > hidden_found(learned(other, {}, features, labels, FULL), features, truth, labels) + 0.1
     same_for_all = learned("posterior", {"positives_known": RATES.mean()}, features, labels)
-    assert found > hidden_found(same_for_all, features, truth, labels) + 0.02
+    assert found > hidden_found(same_for_all, features, truth, labels) + 0.1
     parts, unknown = method.step(model, batch_of(features, labels)), labels.to_signed() == 0
     assert parts["unknown_target"].item() == pytest.approx((truth[unknown] > 0).mean(), rel=0.1)
+    shares, named = (truth > 0).mean(0), (labels.to_signed() > 0).mean(0)
     predicted = torch.sigmoid(parts["logits"]).mean(0).numpy()
-    assert np.abs(predicted - (truth > 0).mean(0)).max() < 0.06  # where assume-negative is off by hidden positives
+    assert np.abs(predicted - shares).mean() < np.abs(named - shares).mean() / 4  # assume-negative predicts those named
 
 
 def test_known_negatives_do_not_help_known_only_where_positives_are_named_more_often():
     features, truth = logistic_problem()
     labels = observed(truth, RATES, 0.02)
     ours, theirs = learned("posterior", {}, features, labels, FULL), learned("known-only", {}, features, labels, FULL)
-    assert hidden_found(ours, features, truth, labels) > hidden_found(theirs, features, truth, labels) + 0.02
+    assert hidden_found(ours, features, truth, labels) > hidden_found(theirs, features, truth, labels) + 0.05
 
 
 def test_one_positive_per_image_is_learned_better_than_by_reading_unknown_as_absent():
@@ -170,7 +171,7 @@ def test_the_warm_up_counts_only_images_that_it_does_not_learn_from():
     method, model = create_method("posterior", {"rates": "fit"}, labels), new_model()
     method.step(model, batch_of(features, labels, warm_up=True))["loss"].backward()
     of_all = model.head.linear.weight.grad.clone()
-    images, _, known = method.fit_counts.view(3, CLASSES, -1).sum(2)
+    images, _, known, _ = method.fit_counts.view(4, CLASSES, -1).sum(2)
     assert (images == 20).all() and known.sum() == (labels.to_signed()[1::2] != 0).sum()
     model.zero_grad()
     even = batch_of(features, labels, warm_up=True)

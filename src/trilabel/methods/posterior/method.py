@@ -23,7 +23,7 @@ class Posterior(Method[PosteriorSettings]):
     suits = "any mix with positives, where rates of known labels are given or can be learned"
     cost = "as plain BCE; with rates=fit after a warm-up of fit_epochs"
     rates: Tensor  # 2×C: e⁺ and e⁻
-    fit_counts: Tensor  # 3 × (C·32): what the fit needs of a warm-up epoch; empty without one
+    fit_counts: Tensor  # 4 × (C·32): what the fit needs of a warm-up epoch; empty without one
 
     def __init__(
         self, settings: PosteriorSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -76,7 +76,7 @@ class Posterior(Method[PosteriorSettings]):
         probability = torch.sigmoid(logits.detach().float())
         # Images that were learned from count as nothing: they are neither known nor in a bin.
         weight = (~learned).double().expand_as(probability)
-        self.fit_counts += binned(probability, batch.labels != 0, weight)
+        self.fit_counts += binned(probability, batch.labels, weight)
         return losses.known_mean_bce(logits, batch.labels * learned)
 
     def start_epoch(self, epoch: int) -> None:
