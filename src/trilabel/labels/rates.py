@@ -47,7 +47,8 @@ class ClassShares:
 def full_rows(labels: Labels) -> NDArray[np.bool_]:
     """Which images have all labels known; none where only positives are, since that says nothing of the others."""
     present, absent = labels.counts_per_image()
-    return (present + absent == labels.shape[1]) & bool(absent.any())
+    full: NDArray[np.bool_] = (present + absent == labels.shape[1]) & bool(absent.any())
+    return full
 
 
 def class_shares(labels: Labels, sample: Labels | None = None, fewest: int = 1) -> ClassShares | None:
@@ -82,7 +83,7 @@ def _rates(known: NDArray[np.int64], images: int, shares: Numbers, counted: floa
     seen = images * shares > 1e-9  # the other classes get the mean of these
     there, own_shares = images * shares[seen], shares[seen]
     mean = min(known[seen].sum() / max(there.sum(), 1e-9), HIGHEST)
-    rates = np.full(len(shares), mean)
+    rates: Numbers = np.full(len(shares), mean)
     if seen.any():
         raw = np.minimum(known[seen] / there, _HIGHEST_RAW)
         # Both counts err by chance: which labels are known, and in how many of the full images the class is.
@@ -90,7 +91,7 @@ def _rates(known: NDArray[np.int64], images: int, shares: Numbers, counted: floa
         between = max(float(np.average((raw - mean) ** 2 - by_chance, weights=own_shares)), 0.0)
         own = between / np.maximum(between + by_chance, 1e-12)
         rates[seen] = own * raw + (1 - own) * mean
-    return np.clip(rates, 0, HIGHEST)
+    return rates.clip(0, HIGHEST)
 
 
 def mean_rate(labels: Labels, counted: ClassShares) -> float:
@@ -104,9 +105,9 @@ def shares_by_rates(labels: Labels, positives: Numbers) -> Numbers:
     full = full_rows(labels)
     present, _ = labels.counts_per_class()
     seen = full.sum() + (~full).sum() * positives
-    shares = np.divide(present, seen, out=np.zeros(len(present)), where=seen > 0)
+    shares: Numbers = np.divide(present, seen, out=np.zeros(len(present)), where=seen > 0)
     lowest = 0.5 / max(len(labels), 1)
-    return np.clip(shares, lowest, 1 - lowest)
+    return shares.clip(lowest, 1 - lowest)
 
 
 def most_positives(labels: Labels) -> int:
