@@ -172,6 +172,8 @@ EQUAL = {
     "known-only per image": method("known-only", normalize="image"),
     "known-only by share": method("known-only", normalize="share"),
     "assume-negative": method("assume-negative"),
+    "posterior": method("posterior", positives_known=0.5, negatives_known=0.2),
+    "posterior, one of k": method("posterior", rates="one-of-k"),
     "focal": method("focal"),
     "asymmetric": method("asymmetric"),
     "hill": method("hill"),

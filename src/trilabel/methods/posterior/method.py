@@ -53,13 +53,14 @@ class Posterior(Method[PosteriorSettings]):
         targets = posterior_targets(logits, labels, log_factor, self.settings.smoothing)
         unknown = labels == 0
         rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
-        return {
+        parts = {
             "loss": target_bce(logits, targets),
             "logits": logits.detach(),
             "targets": torch.where(unknown, rounded, labels).to(labels.dtype),
             "unknown_target": (targets * unknown).sum() / unknown.sum().clamp(min=1),
-            "positives_known": self.rates[0].mean(),
         }
+        # Those of a fit are known only once it is over, so that no note could say them.
+        return parts if self.kind == "one-of-k" else {**parts, "positives_known": self.rates[0].mean()}
 
     def log_factor(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
@@ -94,5 +95,5 @@ class Posterior(Method[PosteriorSettings]):
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's share of the images, as it follows from the rates."""
-        shares = shares_by_rates(self.labels, self.rates[0].double().cpu().numpy())
+        shares = shares_by_rates(self.labels, self.rates[0].cpu().double().numpy())
         return torch.from_numpy(shares).logit().to(self.rates)
