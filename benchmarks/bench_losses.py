@@ -65,8 +65,7 @@ ALLOWED_MORE = {
     "large_loss": 6,  # finds the k-th largest of the batch
     "hill": 4,  # one formula for present and one for absent labels, both computed for every label
     "splc": 3.5,  # the focusing weight is differentiated too
-    "posterior": 3,  # a target for every label
-    "posterior one of k": 5,  # and a factor for every label
+    "posterior one of k": 4,  # a factor for every label, from the sum over its image
     "partial_asymmetric": 7,  # two asymmetric losses, and the k-th largest of the batch
     "partial_asymmetric clip": 7,
 }
