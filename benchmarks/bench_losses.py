@@ -49,6 +49,8 @@ MEASURED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "large_loss from start": lambda x, z: losses.large_loss(x, z, epoch=6, delta=0.2, start=3),
     "hill": losses.hill,
     "splc": lambda x, z: losses.splc(x, z, epoch=2),
+    "posterior": lambda x, z: losses.posterior(x, z, log_factor=-0.7),
+    "posterior one of k": lambda x, z: losses.posterior(x, z, losses.one_of_k_log_factor(x, z)),
     "partial_asymmetric": losses.partial_asymmetric,
     "partial_asymmetric clip": lambda x, z: losses.partial_asymmetric(x, z, clip=0.05),
 }
@@ -63,6 +65,7 @@ ALLOWED_MORE = {
     "large_loss": 6,  # finds the k-th largest of the batch
     "hill": 4,  # one formula for present and one for absent labels, both computed for every label
     "splc": 3.5,  # the focusing weight is differentiated too
+    "posterior one of k": 4,  # a factor for every label, from the sum over its image
     "partial_asymmetric": 7,  # two asymmetric losses, and the k-th largest of the batch
     "partial_asymmetric clip": 7,
 }

@@ -41,6 +41,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "asymmetric": ("asymmetric", {}),
     "hill": ("hill", {}),
     "splc": ("splc", {}),
+    "posterior": ("posterior", {"positives_known": 0.3}),
+    "posterior, one of k": ("posterior", {"rates": "one-of-k"}),
     "selective": ("selective", {}),
     "ranking, pairwise": ("ranking", {}),
     "ranking, lsep": ("ranking", {"loss": "lsep"}),

@@ -40,12 +40,18 @@ EVERY = KNOWN_ONLY | {
     "hill gamma 0.5": lambda x, z: losses.hill(x, z, gamma=0.5),
     "splc": lambda x, z: losses.splc(x, z, epoch=2),
     "splc gamma 0.5": lambda x, z: losses.splc(x, z, epoch=2, gamma=0.5),
+    "posterior": lambda x, z: losses.posterior(x, z, log_factor=-0.7),
+    "posterior smoothed": lambda x, z: losses.posterior(x, z, log_factor=0.3, smoothing=0.1),
+    "posterior one of k": lambda x, z: losses.posterior(x, z, losses.one_of_k_log_factor(x, z)),
+    "posterior assume-negative": lambda x, z: losses.posterior(x, z, log_factor=-inf),
     "partial_asymmetric negative": lambda x, z: losses.partial_asymmetric(x, z, mode="negative"),
     "partial_asymmetric": lambda x, z: losses.partial_asymmetric(x, z, top_k=1),
     "partial_asymmetric clipped": lambda x, z: losses.partial_asymmetric(x, z, top_k=1, clip=0.05),
 }
 # Smooth around the logits of `batch`, with nothing held constant: numerical derivatives must agree as they stand.
-SMOOTH = [name for name in EVERY if not name.startswith(("focal", "asymmetric", "partial_asymmetric", "role"))]
+SMOOTH = [
+    name for name in EVERY if not name.startswith(("focal", "asymmetric", "partial_asymmetric", "posterior", "role"))
+]
 
 inf = float("inf")
 HARD = [-inf, -3e38, -1e30, -1e5, -104.0, -88.0, -20.0, 0.0, 20.0, 88.0, 104.0, 1e5, 1e30, 3e38, inf]
@@ -59,7 +65,7 @@ def batch(images=4, classes=6, dtype=torch.float32):
 
 
 def test_no_loss_is_forgotten():
-    helpers = {"large_unknown", "unknown_as_absent", "with_gradient"}
+    helpers = {"large_unknown", "one_of_k_log_factor", "unknown_as_absent", "with_gradient"}
     assert {name.split()[0] for name in EVERY} == set(losses.__all__) - helpers
 
 
@@ -160,7 +166,8 @@ def test_autocast_does_not_narrow_the_loss():
 
 
 @pytest.mark.parametrize(
-    "name", ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "ranknet", "role", "partial_asymmetric"]
+    "name",
+    ["partial_bce", "asymmetric", "weak_assume_negative", "warp", "ranknet", "role", "partial_asymmetric", "posterior"],
 )
 def test_compiles_into_one_graph(name):
     compiled = torch.compile(EVERY[name], fullgraph=True, backend="aot_eager")

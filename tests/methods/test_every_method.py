@@ -17,6 +17,7 @@ from trilabel.models.heads.semantic import SemanticSettings
 from trilabel.settings import settings_of
 
 FEATURES = 5
+NEEDED = {("posterior", "rates", "given"): {"positives_known": 0.5}}  # what else some choices cannot do without
 SMALL = {"semantic": SemanticSettings(size=4, channels=8)}  # of heads that are large by default
 MIXED = [[1, 0, -1, 0], [0, 1, 0, 1], [-1, 0, 1, 0]]
 SITUATIONS = {
@@ -35,7 +36,8 @@ def choices_of(name):
     yield {}
     for setting, hint in get_type_hints(kind).items():
         if get_origin(hint) is Literal:
-            yield from ({setting: value} for value in get_args(hint) if value != getattr(kind(), setting))
+            others = (value for value in get_args(hint) if value != getattr(kind(), setting))
+            yield from ({setting: value, **NEEDED.get((name, setting, value), {})} for value in others)
 
 
 @contextmanager
@@ -62,10 +64,17 @@ def method_for(name, settings, labels):
     """The method, or None where it refuses the labels and says in one line what to use instead."""
     torch.manual_seed(0)
     try:
-        return create_method(name, settings, labels, model_for(name, labels).head.class_size or FEATURES)
+        features = model_for(name, labels).head.class_size or FEATURES
+        return create_method(name, settings, labels, features, validation_of(labels))
     except TrilabelError as error:
         assert "\n" not in str(error) and " Use " in str(error) and str(error).startswith(name)
         return None
+
+
+def validation_of(labels):
+    """Full labels of forty images, in which every class is present and absent."""
+    present = np.random.default_rng(0).random((40, labels.shape[1])) < 0.5
+    return Labels.from_signed(np.where(present, 1, -1).astype(np.int8))
 
 
 def model_for(name, labels):
@@ -299,7 +308,7 @@ def test_the_memory_that_a_method_says_it_needs_is_what_its_tables_take(name):
     labels = Labels.from_signed(np.random.default_rng(0).choice(np.array([-1, 0, 1], np.int8), (997, 13)))
     for settings in [*choices_of(name), *([{"memory": 997}] if name == "imcl" else [])]:
         with case(name, settings):
-            method = create_method(name, settings, labels, FEATURES)
+            method = create_method(name, settings, labels, FEATURES, validation_of(labels))
             tables = [buffer for buffer in method.buffers() if buffer.ndim and len(buffer) == 997]
             needed = METHODS[name].memory_needed(method.settings, labels, FEATURES)
             if "semantic" in method.heads:

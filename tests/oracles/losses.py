@@ -245,3 +245,33 @@ def gradient(loss: Callable[[Matrix], float], logits: Matrix, step: float = 1e-5
             above[i][j], below[i][j] = x + step, x - step
             result[i][j] = (loss(above) - loss(below)) / (2 * step)
     return result
+
+
+def posterior(
+    logits: Matrix, labels: Matrix, log_factors: Matrix, smoothing: float = 0, frozen: Matrix | None = None
+) -> float:
+    """The targets of unknown labels by Bayes' rule in odds."""
+    total = 0.0
+    for row, signs, factors, constants in zip(logits, labels, log_factors, frozen or logits, strict=True):
+        for x, z, log_factor, constant in zip(row, signs, factors, constants, strict=True):
+            factor, p = math.exp(log_factor), sigmoid(constant)
+            if z == 0:
+                target = p * factor / (p * factor + sigmoid(-constant))
+                moved = smoothing * (1 - min(factor, 1 / factor if factor else math.inf))
+            else:
+                target, moved = float(z > 0), smoothing
+            target = (1 - moved) * target + moved * (1 - target)
+            total += target * softplus(-x) + (1 - target) * softplus(x)
+    return total / (len(logits) * len(logits[0]))
+
+
+def one_of_k_log_factors(logits: Matrix, labels: Matrix) -> Matrix:
+    """For every label: what else may be present in its image, and how likely it would not have been drawn."""
+    found = []
+    for row, signs in zip(logits, labels, strict=True):
+        named, factors = sum(z > 0 for z in signs), []
+        for place in range(len(row)):
+            others = sum(sigmoid(x) for at, (x, z) in enumerate(zip(row, signs, strict=True)) if z == 0 and at != place)
+            factors.append(math.log((1 + others) / (named + 1 + others)))
+        found.append(factors)
+    return found

@@ -296,9 +296,9 @@ REMEMBERING: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "settings"), REMEMBERING)
 def test_a_batch_without_images_is_not_remembered(name: str, settings: dict[str, Any], some_known: Dataset) -> None:
-    labels = some_known.labels[some_known.rows_of("train")]
+    labels, val = (some_known.labels[some_known.rows_of(split)] for split in ("train", "val"))
     model = create_model(Config(), labels.shape[1], image_size=32)
-    method = create_method(name, settings, labels, features=model.backbone.features)
+    method = create_method(name, settings, labels, model.backbone.features, val)
     task = ModelAndMethod(model, method)
     before = {key: value.clone() for key, value in method.state_dict().items()}
     black, rows = torch.zeros(1, 3, 32, 32), torch.zeros(0, dtype=torch.int64)

@@ -55,6 +55,8 @@ SMALL_HEAD: dict[str, Any] = {"head_settings": {"channels": 8, "size": 4, "pool"
 CASES: dict[str, tuple[dict[str, Any], int]] = {
     "known-only": (method("known-only"), 2),
     "assume-negative": (method("assume-negative"), 4),
+    "posterior": (method("posterior", positives_known=0.5, negatives_known=0.2), 4),
+    "posterior, fit": (method("posterior", rates="fit", fit_epochs=2) | {"epochs": 1}, 5),  # in the fit's last epoch
     "expected-positive": (method("expected-positive"), 5),
     "role": (method("role"), 5),
     "role factorized": (
@@ -170,6 +172,8 @@ EQUAL = {
     "known-only per image": method("known-only", normalize="image"),
     "known-only by share": method("known-only", normalize="share"),
     "assume-negative": method("assume-negative"),
+    "posterior": method("posterior", positives_known=0.5, negatives_known=0.2),
+    "posterior, one of k": method("posterior", rates="one-of-k"),
     "focal": method("focal"),
     "asymmetric": method("asymmetric"),
     "hill": method("hill"),

@@ -13,6 +13,7 @@ from trilabel.losses.large_loss import large_loss, large_unknown
 from trilabel.losses.lsep import lsep
 from trilabel.losses.pairwise_ranking import pairwise_ranking
 from trilabel.losses.partial_asymmetric import partial_asymmetric
+from trilabel.losses.posterior import one_of_k_log_factor, posterior
 from trilabel.losses.ranknet import ranknet
 from trilabel.losses.role import role
 from trilabel.losses.splc import splc
@@ -30,10 +31,12 @@ __all__ = [
     "large_loss",
     "large_unknown",
     "lsep",
+    "one_of_k_log_factor",
     "pairwise_ranking",
     "partial_asymmetric",
     "partial_bce",
     "per_image_bce",
+    "posterior",
     "ranknet",
     "role",
     "splc",

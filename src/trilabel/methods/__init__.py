@@ -15,6 +15,7 @@ from trilabel.methods.known_only import KnownOnly
 from trilabel.methods.label_rnn import LabelRnn
 from trilabel.methods.large_loss import LargeLoss
 from trilabel.methods.latent_noise import LatentNoise
+from trilabel.methods.posterior import Posterior
 from trilabel.methods.ranking import Ranking
 from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
@@ -28,6 +29,7 @@ __all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_me
 METHODS: dict[str, type[Method[Any]]] = {
     "known-only": KnownOnly,
     "assume-negative": AssumeNegative,
+    "posterior": Posterior,
     "expected-positive": ExpectedPositive,
     "role": Role,
     "large-loss": LargeLoss,

@@ -92,6 +92,13 @@ class Method(nn.Module, Generic[S]):
         own = list(self.parameters())
         return [(own, 1.0)] if own else []
 
+    def initial_logits(self) -> Tensor | None:
+        """C logits that a new head should start at, whatever the image; None where it does not matter.
+
+        Called before the first step of the first stage that is no warm-up.
+        """
+        return None
+
     def start_epoch(self, epoch: int) -> None:
         """Called before each epoch."""
 
@@ -109,8 +116,8 @@ class Method(nn.Module, Generic[S]):
         """{"loss": scalar to minimize, "logits": B×C of the batch without gradient, …}. Must not wait for the device.
 
         "targets": B×C, the value that each label was scored as (+1, −1, 0 not at all), only where that is neither the
-        batch's labels nor these with unknown as absent: the loop counts how unknown labels were treated. Further
-        scalars are averaged for the log.
+        batch's labels nor these with unknown as absent: the loop counts how unknown labels were treated. A target in
+        between counts as the nearer one. Further scalars are averaged for the log.
         """
         raise NotImplementedError
 

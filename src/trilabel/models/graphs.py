@@ -45,3 +45,7 @@ class GraphHead(Head[NoSettings]):
     def maps(self, feature_map: Tensor) -> Tensor:
         """The class maps of the head."""
         return self.head.maps(feature_map)
+
+    def start_at(self, logits: Tensor) -> None:
+        """Sets the bias of the head."""
+        self.head.start_at(logits)

@@ -51,6 +51,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
     """Sets up model, images, optimizer and EMA for a stage."""
     config, head = job.config, list(job.model.head.parameters())
     model: nn.Module
+    start_head(job)
     if stage.linear:
         images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
         model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
@@ -62,6 +63,16 @@ def enter(job: Job, stage: Stage) -> StageRun:
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
     return StageRun(stage, model, task, images, val_images)
+
+
+def start_head(job: Job) -> None:
+    """Has a new head start where the method wants it, before the first step of the first stage that is no warm-up."""
+    now, first = job.state.progress, [stage.warm_up for stage in job.stages].index(False)
+    kept = job.config.keep_head and job.config.weights is not None
+    if kept or (now.stage, now.epoch, now.step) != (first, 1, 0):
+        return
+    if (logits := job.method.initial_logits()) is not None:
+        job.model.head.start_at(logits.to(job.fabric.device))
 
 
 def record_passes(job: Job) -> None:

@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from tests.oracles import heads as oracle
 from tests.support.head_checks import double_head, random_features
 from trilabel.models import HEADS
+from trilabel.models.graphs import GraphHead
 from trilabel.models.heads.gap import GapHead
 from trilabel.models.heads.saliency import SaliencyHead, saliency_logits
 from trilabel.models.heads.weldon import WeldonHead
@@ -110,3 +112,22 @@ def test_weights_of_one_are_weights_of_the_others():
         other.load_state_dict(one.state_dict())
         one.load_state_dict(other.state_dict())
         assert torch.equal(other.maps(feature_map), one.maps(feature_map))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_starts_at_the_logits_it_is_given_where_it_has_biases(name):
+    """Heads that pool maps: exactly, without features. Others move by as much, or not at all."""
+    torch.manual_seed(0)
+    head, logits = HEADS[name](4, 3), torch.tensor([-2.0, 0.5, 1.0])
+    before = {key: value.clone() for key, value in head.state_dict().items()}
+    head.start_at(logits)
+    changed = [key for key, value in head.state_dict().items() if not torch.equal(value, before[key])]
+    if HEADS[name] in POOLING:
+        empty = head.reduce_features(torch.zeros(2, 4, 5, 6))
+        torch.testing.assert_close(head(empty), logits.expand(2, 3))
+        graph = GraphHead(HEADS[name](4, 3), nn.Identity())
+        graph.start_at(logits)
+        torch.testing.assert_close(graph(empty), logits.expand(2, 3))
+    else:
+        assert changed == (["bias"] if name == "semantic" else [])
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in head.parameters())

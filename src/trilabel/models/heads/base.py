@@ -6,6 +6,7 @@ A head works in two halves, so that the linear stage can compute the first one o
 
 from typing import ClassVar, Generic, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -45,6 +46,9 @@ class Head(nn.Module, Generic[S]):
         """B×D×h×w -> B×C×h×w class maps; a TrilabelError where the head has none."""
         raise NotImplementedError
 
+    def start_at(self, logits: Tensor) -> None:
+        """Sets the bias of each class so that features of 0 have these logits (C); nothing in a head without biases."""
+
 
 class MapHead(Head[S]):
     """A linear layer at every cell of the feature map (a 1×1 convolution), then a pooling of the class maps.
@@ -53,6 +57,7 @@ class MapHead(Head[S]):
     """
 
     keeps_map = True
+    constant_weight: float = 1.0  # the logit of a class map that is 1 everywhere
 
     def __init__(self, features: int, classes: int, settings: S | None = None, labels: Labels | None = None) -> None:
         super().__init__(features, classes, settings, labels)
@@ -73,3 +78,8 @@ class MapHead(Head[S]):
     def pool(self, maps: Tensor) -> Tensor:
         """B×C×h×w class maps -> B×C logits."""
         raise NotImplementedError
+
+    @torch.no_grad()
+    def start_at(self, logits: Tensor) -> None:
+        """Sets the bias of each class so that features of 0 have these logits (C)."""
+        self.linear.bias.copy_(logits / self.constant_weight)

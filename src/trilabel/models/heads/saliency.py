@@ -32,6 +32,11 @@ class SaliencyHead(MapHead[SaliencySettings]):
     Settings = SaliencySettings
     description = "global average pooling plus the mean of each class map's highest scores (saliency regularization)"
 
+    @property
+    def constant_weight(self) -> float:  # type: ignore[override]
+        """The logit of a class map that is 1 everywhere."""
+        return 1 + self.settings.alpha
+
     def pool(self, maps: Tensor) -> Tensor:
         """B×C×h×w class maps -> B×C logits."""
         return saliency_logits(maps, self.settings.alpha, self.settings.k)

@@ -140,6 +140,11 @@ class SemanticHead(Head[SemanticSettings]):
         merged = torch.tanh(self.merge(torch.cat((states, class_features), 2)))
         return (merged * self.weight).sum(2) + self.bias
 
+    @torch.no_grad()
+    def start_at(self, logits: Tensor) -> None:
+        """Sets the bias of each class."""
+        self.bias.copy_(logits)
+
     def maps(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×C×h×w: how strongly each class attends to each cell, times the number of cells."""
         found = self.attention(self.reduce_features(feature_map))

@@ -1,0 +1,99 @@
+"""An unknown label counts as what it most likely is, given that nobody named it."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from trilabel import losses
+from trilabel.labels import Labels
+from trilabel.labels.fitted_rates import BINS, COUNTS, binned, fitted_rates
+from trilabel.labels.rates import shares_by_rates
+from trilabel.losses.posterior import posterior_targets, target_bce
+from trilabel.methods.base import AllReduce, Batch, Method
+from trilabel.methods.checks import require_positives
+from trilabel.methods.posterior.settings import PosteriorSettings, check_settings
+from trilabel.methods.posterior.sources import find_source
+
+
+class Posterior(Method[PosteriorSettings]):
+    """BCE of all labels; the target of an unknown one is the model's own belief, corrected for its being unknown."""
+
+    Settings = PosteriorSettings
+    description = "unknown counts as what it most likely is, given how often present and absent labels are known"
+    suits = "any mix with positives, where rates of known labels are given or can be learned"
+    cost = "as plain BCE; with rates=fit after a warm-up of fit_epochs"
+    rates: Tensor  # 2×C: e⁺ and e⁻
+    fit_counts: Tensor  # 4 × (C·32): what the fit needs of a warm-up epoch; empty without one
+
+    def __init__(
+        self, settings: PosteriorSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        source = find_source(settings, labels, validation)
+        self.labels, self.kind, self.notes = labels, source.kind, source.notes
+        rates = np.stack((source.rates.positives, source.rates.negatives)).astype(np.float32)
+        self.register_buffer("rates", torch.from_numpy(rates))
+        fits = self.kind == "fit"
+        self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
+        self.warm_up_epochs = settings.fit_epochs * fits
+        self.absent_epochs = int(self.kind == "one-of-k") if settings.warm_up is None else settings.warm_up
+
+    @classmethod
+    def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
+        """Needs positives and valid settings. Whether rates can be found out also depends on validation labels."""
+        require_positives("posterior", labels)
+        check_settings(settings)
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss; in the warm-up of a fit on known labels alone."""
+        logits, labels = model(batch.images).logits, batch.labels
+        if batch.warm_up:
+            return {"loss": self._fit_loss(logits, batch), "logits": logits.detach()}
+        log_factor = self.log_factor(logits, labels, batch.epoch)
+        targets = posterior_targets(logits, labels, log_factor, self.settings.smoothing)
+        unknown = labels == 0
+        rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
+        parts = {
+            "loss": target_bce(logits, targets),
+            "logits": logits.detach(),
+            "targets": torch.where(unknown, rounded, labels).to(labels.dtype),
+            "unknown_target": (targets * unknown).sum() / unknown.sum().clamp(min=1),
+        }
+        # Those of a fit are known only once it is over, so that no note could say them.
+        return parts if self.kind == "one-of-k" else {**parts, "positives_known": self.rates[0].mean()}
+
+    def log_factor(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+        """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
+        if self.kind == "one-of-k":
+            found = losses.one_of_k_log_factor(logits, labels)
+        else:
+            positives, negatives = torch.log1p(-self.rates)
+            found = positives - negatives
+        return torch.where(found < 0, -torch.inf, found) if epoch <= self.absent_epochs else found
+
+    def _fit_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Learns the known labels of every second image, and counts what the fit needs of the others."""
+        learned = (batch.rows % 2 == 0)[:, None]
+        probability = torch.sigmoid(logits.detach().float())
+        # Images that were learned from count as nothing: they are neither known nor in a bin.
+        weight = (~learned).double().expand_as(probability)
+        self.fit_counts += binned(probability, batch.labels, weight)
+        return losses.known_mean_bce(logits, batch.labels * learned)
+
+    def start_epoch(self, epoch: int) -> None:
+        """Only the last epoch of the warm-up counts."""
+        self.fit_counts.zero_()
+
+    def counts(self) -> dict[str, Tensor]:
+        """The counts of the warm-up."""
+        return {"fit_counts": self.fit_counts}
+
+    def end_warm_up(self, all_reduce: AllReduce) -> None:
+        """The rates that explain best which labels of the images not learned from are known."""
+        self.rates.copy_(torch.stack(fitted_rates(all_reduce(self.fit_counts, "sum"))))
+        self.fit_counts.zero_()
+
+    def initial_logits(self) -> Tensor | None:
+        """The logit of each class's share of the images, as it follows from the rates."""
+        shares = shares_by_rates(self.labels, self.rates[0].cpu().double().numpy())
+        return torch.from_numpy(shares).logit().to(self.rates)
