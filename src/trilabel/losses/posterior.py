@@ -22,7 +22,7 @@ def posterior(logits: Tensor, labels: Tensor, log_factor: Tensor | float, smooth
 
     >>> logits, labels = torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]])
     >>> posterior(logits, labels, log_factor=torch.tensor(0.5).log())
-    tensor(0.2572)
+    tensor(0.2535)
     >>> posterior(logits, labels, log_factor=-torch.inf)  # assume_negative
     tensor(1.1629)
     """
@@ -60,7 +60,7 @@ def one_of_k_log_factor(logits: Tensor, labels: Tensor) -> Tensor:
     to name, the less silence says. An image without known positives says nothing: the factor is 1.
 
     >>> one_of_k_log_factor(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([[1, 0, 0]])).exp()
-    tensor([[0.5000, 0.6000, 0.6000]])
+    tensor([[0.6667, 0.6000, 0.6000]])
     """
     signs = check_inputs(logits, labels)
     probability = torch.sigmoid(to_float32(logits)) * (signs == 0)
