@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # Asked before GPUs are hidden, and before test modules are imported: torch looks for them once.
 GPU = torch.cuda.is_available()
+
+
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and the processes of tests inherit that
 
 
 def pytest_configure(config: pytest.Config) -> None:
