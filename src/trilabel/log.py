@@ -171,6 +171,7 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
         task, done = bar.add_task(message(what), total=total, words=""), 0
 
         def advance(count: int = 1, words: str = "") -> None:
+            """Moves the bar."""
             nonlocal done
             done += count
             if done > total:  # it was an estimate
@@ -187,6 +188,7 @@ def _lines(what: str, total: int) -> Iterator[Advance]:
     done, spoke = 0, time.monotonic() - _SECONDS_BETWEEN_LINES + _SECONDS_BEFORE_FIRST
 
     def advance(count: int = 1, words: str = "") -> None:
+        """Says how far it is, not too often."""
         nonlocal done, spoke
         done += count
         if time.monotonic() - spoke >= _SECONDS_BETWEEN_LINES:

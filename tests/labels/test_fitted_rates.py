@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trilabel.labels.fitted_rates import binned, fit_rates, fitted_rates
+from trilabel.labels.fitted_rates import binned, fitted_rates
 
 CLASSES = 10
 
@@ -33,7 +33,7 @@ def test_eighty_known_negatives_of_each_class_are_enough(positives, negatives, s
     errors = []
     for seed in range(5):
         probabilities, labels, e_present, e_absent = simulated(positives, negatives, share, seed)
-        found = fit_rates(probabilities, labels)
+        found = fitted_rates(binned(probabilities, labels))
         errors.append(
             [np.abs(got.numpy() - true).mean() for got, true in zip(found, (e_present, e_absent), strict=True)]
         )
@@ -48,14 +48,14 @@ def test_more_labels_make_it_better():
 
 def error_of_positives(known_negatives, seed):
     probabilities, labels, expected, _ = simulated(0.5, 0.1, 0.2, seed, known_negatives)
-    return np.abs(fit_rates(probabilities, labels)[0].numpy() - expected).mean()
+    return np.abs(fitted_rates(binned(probabilities, labels))[0].numpy() - expected).mean()
 
 
 def test_probabilities_are_calibrated_first():
     """Of a model that is too sure of itself, and sees twice as many positives."""
     probabilities, labels, expected, _ = simulated(0.5, 0.1, 0.2, 0, known_negatives=1000)
     biased = torch.sigmoid(1.6 * probabilities.logit() + 0.7)
-    plain, corrected = (fit_rates(p, labels)[0].numpy() for p in (probabilities, biased))
+    plain, corrected = (fitted_rates(binned(p, labels))[0].numpy() for p in (probabilities, biased))
     np.testing.assert_allclose(corrected, plain, atol=0.05)
     assert np.abs(corrected - expected).mean() < 0.05
 
@@ -63,7 +63,7 @@ def test_probabilities_are_calibrated_first():
 def test_a_model_that_learned_nothing_gives_the_share_of_known_labels():
     labels = torch.where(torch.rand(3000, 4, generator=torch.Generator().manual_seed(0)) < 0.3, -1, 0)
     labels[:450] = labels[:450].abs()
-    for rates in fit_rates(torch.full((3000, 4), 0.4), labels):
+    for rates in fitted_rates(binned(torch.full((3000, 4), 0.4), labels)):
         np.testing.assert_allclose(rates, 0.3, atol=0.03)
 
 
@@ -83,7 +83,7 @@ def test_any_probabilities_give_rates(data):
     size = images * classes
     probabilities = torch.tensor(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
     labels = torch.tensor(data.draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=size, max_size=size)))
-    for rates in fit_rates(probabilities.view(images, classes), labels.view(images, classes)):
+    for rates in fitted_rates(binned(probabilities.view(images, classes), labels.view(images, classes))):
         assert rates.shape == (classes,) and rates.isfinite().all() and (rates >= 0).all() and (rates < 1).all()
 
 

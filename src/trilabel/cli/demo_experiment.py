@@ -108,6 +108,8 @@ def plot(results: list[DemoResult]) -> Any:
     groups = [f"{name}\n({known[name]:,} known)" for name in LABEL_SETTINGS]
 
     def panel(title: str, metric: str) -> plots.Bars:
+        """The bars of one metric."""
+
         def value(setting: str, method: str) -> float | None:
             share = getattr(by_place.get((setting, method)), metric, None)
             return None if share is None else 100 * share

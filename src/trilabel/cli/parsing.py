@@ -64,6 +64,7 @@ def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:
 
     @registry.struct_rule
     def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+        """How tyro parses a dataclass; None leaves it to its own rule."""
         if not is_dataclass(info.type) or info.type in inside:
             return None  # tyro applies its own rule
         is_config = info.type is Config

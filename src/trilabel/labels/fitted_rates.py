@@ -45,6 +45,11 @@ def fitted_rates(counts: Tensor) -> tuple[Tensor, Tensor]:
 
     A class is shrunk towards the solution for all classes together, which counts as a few known labels. Where nothing
     is known at all both are 0: that a label is unknown says nothing.
+
+    >>> probabilities = torch.tensor([[1.0], [1.0], [0.0], [0.0]]).repeat(500, 1)
+    >>> labels = torch.tensor([[1], [1], [-1], [0]]).repeat(500, 1)
+    >>> [round(rates.item(), 1) for rates in fitted_rates(binned(probabilities, labels))]
+    [1.0, 0.5]
     """
     counts = counts.view(COUNTS, -1, BINS)
     everything = counts.sum(1, keepdim=True)
@@ -54,17 +59,6 @@ def fitted_rates(counts: Tensor) -> tuple[Tensor, Tensor]:
     rates = 1 / _solved(counts, together.expand(2, counts.shape[1]))
     positives, negatives = torch.where(known > 0, rates, 0).clamp(max=HIGHEST)
     return positives, negatives
-
-
-def fit_rates(probabilities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """(e⁺, e⁻) of each class, from N×C probabilities of images not learned from, and their labels in +1/−1/0.
-
-    >>> probabilities = torch.tensor([[1.0], [1.0], [0.0], [0.0]]).repeat(500, 1)
-    >>> labels = torch.tensor([[1], [1], [-1], [0]]).repeat(500, 1)
-    >>> [round(rates.item(), 1) for rates in fit_rates(probabilities, labels)]
-    [1.0, 0.5]
-    """
-    return fitted_rates(binned(probabilities, labels))
 
 
 def _solved(counts: Tensor, towards: Tensor) -> Tensor:

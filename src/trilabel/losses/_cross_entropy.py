@@ -28,6 +28,7 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None, None]:
+        """The gradient that was computed with the loss."""
         logits, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # only under create_graph=True, where `gradient` would be treated as a constant
             if ctx.gradient_of is None:

@@ -145,6 +145,7 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        """Replays the recorded backward pass."""
         if ctx.replayed.pending() is not ctx:
             raise RuntimeError("the backward pass of a recording can run once: its memory is reused")
         passes = ctx.replayed.passes

@@ -101,9 +101,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     processes, device, dataset = Processes(fabric), fabric.device, split.dataset
     settings = check_components(config, split.labels, resumes)
     if processes.is_first:
-        _log_choices(config, dataset)
-        for warning in too_short(config, settings):
-            log.warning(warning)
+        _log_choices(config, settings, dataset)
     torch.manual_seed(config.seed)
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
     model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
@@ -179,7 +177,9 @@ def _relabelling(
     return fabric.to_device(relabelling), members
 
 
-def _log_choices(config: Config, dataset: Dataset) -> None:
+def _log_choices(config: Config, settings: Any, dataset: Dataset) -> None:
+    for warning in too_short(config, settings):
+        log.warning(warning)
     if config.weights is None and (config.backbone != "tiny" or config.stages != "fine-tune"):
         log.warning(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
     if HELD_OUT in dataset.splits and len(dataset.splits.get("val", ())):

@@ -27,6 +27,7 @@ def stop_signals() -> Iterator[list[int]]:
         before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
 
     def receive(number: int, frame: object) -> None:
+        """Notes the signal; a second one stops at once."""
         nonlocal first
         if not received:
             received.append(number)

@@ -88,6 +88,7 @@ def from_root(root: Path) -> Callable[[str], str]:
     bases = (os.path.abspath(root), os.path.realpath(root))  # noqa: PTH100 (the root may be reached by a link)
 
     def shorten(name: str) -> str:
+        """The path from the root, or as it is."""
         if not (os.path.isabs(name) or name.startswith("../")):  # noqa: PTH117 (for each line of a list)
             return name
         full = os.path.normpath(os.path.join(bases[0], name))  # noqa: PTH118
