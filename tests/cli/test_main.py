@@ -22,10 +22,28 @@ for name in COMMANDS:
         assert stop.code == 0, name
 print("IMPORTED", *sorted({name.partition(".")[0] for name in sys.modules}))
 """
+READING = """
+import sys
+from trilabel.cli.main import main
+table, out = sys.argv[1:]
+assert main(["data", "inspect", table]) == 0
+assert main(["data", "convert", table, "--out", out]) == 0
+print("IMPORTED", *sorted(sys.modules))
+"""
 HEAVY = {
     *("torch", "torchvision", "timm", "lightning_fabric", "safetensors", "numpy", "scipy", "pandas", "sklearn"),
     *("matplotlib", "PIL", "rich", "yaml"),
 }
+
+
+def test_reading_labels_imports_nothing_slow(tmp_path: Path) -> None:
+    table, out = tmp_path / "labels.csv", tmp_path / "labels.trilabel"
+    table.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,,1\n")
+    done = run_script(READING, [str(table), str(out)])
+    assert done.returncode == 0 and out.exists(), done.stderr
+    imported = set(done.stdout.split("IMPORTED ")[1].split())
+    assert "trilabel.labels.matrix" in imported
+    assert not imported & {"torch", "timm", "lightning_fabric", "scipy.stats", "matplotlib", "sklearn"}
 
 
 def test_help_has_examples_and_imports_nothing_heavy() -> None:

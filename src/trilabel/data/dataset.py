@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Dataset:
     labels: Labels
     splits: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     boxes: Boxes | None = None
-    images: torch.Tensor | None = None  # N×3×H×W uint8, if the images are already in memory
+    images: "torch.Tensor | None" = None  # N×3×H×W uint8, if the images are already in memory
     truth: Labels | None = None
     notes: tuple[str, ...] = ()
 
@@ -70,10 +73,10 @@ class Dataset:
             times[rows] += 1
         return list(split), np.flatnonzero(times > 1)
 
-    def images_of(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor | None, Sequence[str] | None]:
+    def images_of(self, rows: NDArray[np.int64]) -> "tuple[torch.Tensor | None, Sequence[str] | None]":
         """(images in memory, paths) of these rows; one of the two is None."""
         if self.images is not None:
-            return self.images[torch.from_numpy(rows)], None
+            return self.images[rows], None
         paths = self.paths or ()
         take = getattr(paths, "take", None)  # selects millions of paths without creating strings
         return None, take(rows) if take else [paths[row] for row in rows.tolist()]

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import torch
 from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.BmpImagePlugin import BmpImageFile
 from PIL.GifImagePlugin import GifImageFile
@@ -21,13 +20,14 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
-from torch import Tensor
-from torch.nn import functional as F
 
 from trilabel.data.gray_levels import has_more_than_8_bits, to_8_bit
 from trilabel.errors import TrilabelError
 from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input, too_much
 from trilabel.log import track
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _KINDS = (JpegImageFile, PngImageFile, WebPImageFile, BmpImageFile, GifImageFile, TiffImageFile, PpmImageFile)
 ImageError = tuple[int, str]  # position of the image, and what is wrong with it
@@ -77,8 +77,10 @@ def _identified(path: str | Path, file: BinaryIO) -> Image.Image:
     raise UnidentifiedImageError
 
 
-def decode(path: str | Path, size: int) -> Tensor:
+def decode(path: str | Path, size: int) -> "Tensor":
     """The image file as a 3×size×size uint8 tensor, upright and RGB; raises a TrilabelError if it is not an image."""
+    import torch
+
     try:
         with open_image(path) as file:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
@@ -149,8 +151,11 @@ def validate_images(paths: Sequence[str], shown: bool = True) -> list[ImageError
         return [(position, message) for position, message in enumerate(checked) if message]
 
 
-def resized(images: Tensor, size: int) -> Tensor:
+def resized(images: "Tensor", size: int) -> "Tensor":
     """N×3×H×W uint8 -> N×3×size×size uint8, as `decode` would have made them."""
+    import torch
+    from torch.nn import functional as F
+
     if images.shape[-2:] == (size, size):
         return images
     small = [

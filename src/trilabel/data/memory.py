@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import psutil
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -13,12 +16,18 @@ _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", ("total_active_file", "
 _V2 = ("memory.max", "memory.current", ("active_file", "inactive_file"))
 
 
-def free_memory(device: torch.device, processes: int = 1) -> int:
+def free_memory(device: "torch.device", processes: int = 1) -> int:
     """Bytes that one of `processes` on this machine may use: each has a GPU of its own, and all share the host."""
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.mem_get_info(device)[0]
-    left = min((psutil.virtual_memory().available, *left_in_cgroups(_CGROUPS, _OWN_CGROUPS)))
-    return left // processes
+    return free_host_memory() // processes
+
+
+def free_host_memory() -> int:
+    """Bytes of this machine's memory that this process may use."""
+    return min((psutil.virtual_memory().available, *left_in_cgroups(_CGROUPS, _OWN_CGROUPS)))
 
 
 def left_in_cgroups(root: Path, own: Path) -> list[int]:

@@ -9,9 +9,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, cast
 
-import torch
-
-from trilabel.data.memory import free_memory
+from trilabel.data.memory import free_host_memory
 from trilabel.errors import TrilabelError
 from trilabel.input_files import CELL_LETTERS, TEXT_BYTES, is_raised, limit, open_input, too_much
 
@@ -70,7 +68,7 @@ class _Unpacking(gzip.GzipFile):
         unpacked = self.tell()
         if unpacked > self._next_look and not is_raised(TEXT_BYTES):
             self._next_look = unpacked + _UNPACKED_AT_ONCE
-            self._most = min(limit(TEXT_BYTES), free_memory(torch.device("cpu")))
+            self._most = min(limit(TEXT_BYTES), free_host_memory())
         if unpacked > self._most:
             small = self._most < limit(TEXT_BYTES)
             what = f"unpacks to {unpacked:,} bytes or more{', too many for the free memory' if small else ''}"

@@ -5,17 +5,19 @@ Only known labels are stored (a SciPy CSR matrix of int8), so memory follows wha
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import sources, storage
 from trilabel.labels.names import Names
 from trilabel.labels.union import union
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Labels:
@@ -147,8 +149,10 @@ class Labels:
         dense: NDArray[np.int8] = self.csr.toarray()
         return dense
 
-    def rows(self, index: Any) -> torch.Tensor:
+    def rows(self, index: Any) -> "torch.Tensor":
         """The labels of these images as a dense int8 tensor, len(index) × classes."""
+        import torch  # counting, reading and writing labels do without it: it takes two seconds to import
+
         index = np.asarray(index).reshape(-1)
         if index.size and index.dtype.kind not in "iu":
             raise IndexError(f"image indices are whole numbers, not {index.dtype} (np.flatnonzero reads a mask)")

@@ -1,7 +1,6 @@
 """Embedded data: small scenes drawn by code, the same bytes on every machine, nothing to download."""
 
 import numpy as np
-import torch
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.scenes.compose import draw
@@ -19,6 +18,8 @@ def scenes(train: int = 2000, val: int = 500, test: int = 1000, size: int = 64, 
     for split, number in (("train", train), ("val", val), ("test", test)):
         if number < 0:
             raise TrilabelError(f"scenes: {number} images for split {split!r}; give 0 or more")
+    import torch
+
     count = train + val + test
     drawn = draw(count, size, seed)
     ids = [f"scene{i:05d}" for i in range(count)]

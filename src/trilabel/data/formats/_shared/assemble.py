@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import split_name
-from trilabel.data.memory import free_memory
+from trilabel.data.memory import free_host_memory
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 
@@ -70,7 +69,7 @@ def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[A
 
 def check_fits(path: Path, images: int, classes: int) -> None:
     """Refuses images with labels of all classes if these do not fit into memory, before any is made."""
-    needed, free = images * classes * _BYTES_A_LABEL, free_memory(torch.device("cpu"))
+    needed, free = images * classes * _BYTES_A_LABEL, free_host_memory()
     if needed > free:
         raise TrilabelError(
             f"{path}: {images:,} images × {classes:,} classes that are all present or absent need "
