@@ -22,7 +22,7 @@ def average_precision(scores, labels, interpolated=False):
     result = []
     for c in range(len(scores[0])):
         pairs = known_of_class(scores, labels, c)
-        if not any(sign > 0 for _, sign in pairs):
+        if len({sign for _, sign in pairs}) < 2:
             result.append(nan)
             continue
         curve, area, recall_before = precision_recall_curve(pairs), 0.0, 0.0
@@ -66,11 +66,13 @@ def precision_recall_f1(predicted, labels):
         hits = sum(predicted[i][c] and labels[i][c] > 0 for i in known)
         all_hits, all_chosen, all_present = all_hits + hits, all_chosen + chosen, all_present + present
         if present:
-            precisions.append(hits / chosen if chosen else 0.0)
             recalls.append(hits / present)
+        if present and present < len(known):
+            precisions.append(hits / chosen if chosen else 0.0)
             f1s.append(_f1(precisions[-1], recalls[-1]))
     cp, cr = _mean(precisions), _mean(recalls)
-    op = (all_hits / all_chosen if all_chosen else 0.0) if all_present else nan
+    judged = all_present and _has_negative(labels)
+    op = (all_hits / all_chosen if all_chosen else 0.0) if judged else nan
     recall = all_hits / all_present if all_present else nan
     return {"CP": cp, "CR": cr, "CF1": _f1(cp, cr), "OP": op, "OR": recall, "OF1": _f1(op, recall)}, _mean(f1s)
 
@@ -81,7 +83,11 @@ def exact_match(predicted, labels):
         known = [c for c in range(len(row)) if row[c] != 0]
         if known:
             right.append(all(guess[c] == (row[c] > 0) for c in known))
-    return _mean(right)
+    return _mean(right) if _has_negative(labels) else nan
+
+
+def _has_negative(labels):
+    return any(sign < 0 for row in labels for sign in row)
 
 
 def at_k(scores, labels, k):
@@ -94,7 +100,7 @@ def at_k(scores, labels, k):
             precisions.append(len(hits) / len(chosen))
         if present:
             recalls.append(len(hits) / len(present))
-    return _mean(precisions), _mean(recalls)
+    return _mean(precisions) if _has_negative(labels) else nan, _mean(recalls)
 
 
 def pointing_game(maps, labels, boxes):

@@ -13,7 +13,7 @@ from trilabel.losses.large_loss import large_loss, large_unknown
 from trilabel.losses.lsep import lsep
 from trilabel.losses.pairwise_ranking import pairwise_ranking
 from trilabel.losses.partial_asymmetric import partial_asymmetric
-from trilabel.losses.posterior import one_of_k_log_factor, posterior
+from trilabel.losses.posterior import one_of_k_log_factor, posterior, target_bce
 from trilabel.losses.ranknet import ranknet
 from trilabel.losses.role import role
 from trilabel.losses.splc import splc
@@ -40,6 +40,7 @@ __all__ = [
     "ranknet",
     "role",
     "splc",
+    "target_bce",
     "unknown_as_absent",
     "warp",
     "weak_assume_negative",

@@ -1,8 +1,9 @@
 """The first and last steps of every loss: check its inputs, compute in float32, read unknown as absent, reduce.
 
-Nothing here waits for the device: no value of a tensor is read.
+Nothing here waits for the device: values are read only on the CPU, and not of int8 labels, which Labels gives.
 """
 
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
@@ -30,7 +31,30 @@ def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
         raise TrilabelError(f"labels are {labels.dtype}, which has no −1: give +1 present, −1 absent, 0 unknown")
     if logits.device != labels.device:
         raise TrilabelError(f"logits are on {logits.device}, labels on {labels.device}: move the labels there")
+    if labels.dtype != torch.int8 and labels.device.type == "cpu" and not torch.compiler.is_compiling():
+        _check_values(labels.detach())
     return labels.detach().to(_wide(logits))
+
+
+def _check_values(labels: Tensor) -> None:
+    """Refuses other values than +1, −1 and 0: targets of 0 … 1 would be learned as something else."""
+    wrong = (labels != 0) & (labels.abs() != 1)
+    if wrong.any():
+        value = labels[wrong][0].item()
+        raise TrilabelError(f"a label is {value:g}: give +1 present, −1 absent, 0 unknown (soft targets: target_bce)")
+
+
+def warn_of_binary(labels: Tensor) -> None:
+    """Warns of labels that are 1 and 0 alone, for losses to which 0 is unknown: only the ones would be learned."""
+    if labels.dtype == torch.int8 or labels.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    low, high = labels.detach().aminmax()
+    if low == 0 and high == 1:
+        warnings.warn(
+            "labels are 1 and 0, and 0 is unknown to this loss: everything is learned as present. If 0 is absent in "
+            "yours, give 2 * labels - 1",
+            stacklevel=4,
+        )
 
 
 def check_range(name: str, value: float, low: float, high: float) -> None:

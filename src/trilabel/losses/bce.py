@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trilabel.errors import TrilabelError
 from trilabel.losses._cross_entropy import Smoothing, signed_bce
-from trilabel.losses._inputs import check_inputs
+from trilabel.losses._inputs import check_inputs, warn_of_binary
 
 
 def bce(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
@@ -24,7 +24,7 @@ def bce(logits: Tensor, labels: Tensor, smoothing: Smoothing = 0) -> Tensor:
     >>> bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.1467)
     """
-    return signed_bce(logits, check_inputs(logits, labels), smoothing).mean()
+    return signed_bce(logits, _checked(logits, labels), smoothing).mean()
 
 
 def known_mean_bce(logits: Tensor, labels: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def known_mean_bce(logits: Tensor, labels: Tensor) -> Tensor:
     >>> known_mean_bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.2201)
     """
-    signs = check_inputs(logits, labels)
+    signs = _checked(logits, labels)
     return signed_bce(logits, signs).sum() / signs.abs().sum().clamp(min=1)
 
 
@@ -47,7 +47,7 @@ def per_image_bce(logits: Tensor, labels: Tensor) -> Tensor:
     >>> per_image_bce(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[1, -1, 0]]))
     tensor(0.2201)
     """
-    signs = check_inputs(logits, labels)
+    signs = _checked(logits, labels)
     return (signed_bce(logits, signs).sum(1) / _known_per_image(signs)).mean()
 
 
@@ -61,7 +61,7 @@ def partial_bce(logits: Tensor, labels: Tensor, gamma: float = 1, at: float = 0.
     tensor(0.3641)
     """
     alpha, beta = solve_weight(gamma, at, value)
-    signs = check_inputs(logits, labels)
+    signs = _checked(logits, labels)
     classes = signs.shape[1]
     smallest = alpha * classes**-gamma + beta  # g is monotonic, and g(1) = 1
     if smallest < 0:
@@ -81,6 +81,12 @@ def solve_weight(gamma: float, at: float, value: float) -> tuple[float, float]:
         raise TrilabelError(f"no weight has gamma={gamma!r} and at={at!r}: gamma must not be 0, 0 < at < 1")
     alpha = (value - 1) / (at**gamma - 1)
     return alpha, 1 - alpha
+
+
+def _checked(logits: Tensor, labels: Tensor) -> Tensor:
+    signs = check_inputs(logits, labels)
+    warn_of_binary(labels)
+    return signs
 
 
 def _known_per_image(signs: Tensor) -> Tensor:

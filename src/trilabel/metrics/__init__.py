@@ -2,7 +2,8 @@
 
 Everywhere: scores are N×C floats (NumPy or torch, on the CPU or on CUDA), the higher the more likely present; labels
 are N×C in +1/−1/0 (NumPy, torch, or `Labels`). Unknown labels are left out of every count. A class without a known
-positive has neither AP nor recall: every mean over classes leaves it out. Results are in 0..1; nan where undefined.
+positive has neither AP nor recall, one without a known negative neither AP nor precision: every mean over classes
+leaves it out. Results are in 0..1; nan where undefined.
 """
 
 from trilabel.metrics.accumulator import Accumulator

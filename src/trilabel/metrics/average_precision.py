@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 def average_precision(scores: Matrix, labels: LabelMatrix) -> Floats:
     """Average precision of each class [C] over its known labels; scores and labels are N×C.
 
-    Tied scores count as one step, as in scikit-learn; nan where a class has no known positive.
+    Tied scores count as one step, as in scikit-learn; nan where a class has no known positive or no known negative:
+    with positives alone every ranking would be perfect.
 
     >>> average_precision(np.array([[0.9, 0.1], [0.4, 0.2], [0.7, 0.3]]), np.array([[1, -1], [1, 0], [-1, -1]]))
     array([0.83333333,        nan])
@@ -64,7 +65,7 @@ def map_by_group(ap: ArrayLike, annotations: ArrayLike, groups: int = 5) -> Floa
 def both_average_precisions(scores: Tensor, truth: Tensor | sp.csr_array) -> tuple[Floats, Floats]:
     """AP and interpolated AP [C] of scores N×C, free of NaN, against +1/−1/0 N×C (dense int8 or sparse).
 
-    nan where a class has no known positive.
+    nan where a class has no known positive, or no known negative.
     """
     columns = truth if isinstance(truth, Tensor) else truth.tocsc()
     return both_on_cuda(scores, columns) if scores.is_cuda else both_on_cpu(scores, columns)

@@ -59,7 +59,7 @@ def _sparse_columns(scores: Tensor, truth: sp.csc_array, start: int, stop: int) 
 def _one_class(values: Array, signs: Array) -> tuple[float, float]:
     positives = np.sort(values.compress(signs > 0))
     total = len(positives)
-    if total == 0:
+    if total in (0, len(values)):
         return np.nan, np.nan
     bounds = np.flatnonzero(np.concatenate(([True], positives[1:] != positives[:-1], [True])))
     first, tied = bounds[:-1], bounds[1:] - bounds[:-1]

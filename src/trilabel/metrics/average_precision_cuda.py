@@ -38,7 +38,9 @@ def rank_together(scores: Tensor, signs: Tensor) -> Tensor:
     total = positive.sum(dim=1, keepdim=True)
     positives_below = positive.cumsum(dim=1) - positive.long()
     positives_at_least = total - positives_below.gather(1, first)
-    known_at_least = torch.minimum(ranked.shape[1] - first, known.sum(dim=1, keepdim=True))
+    all_known = known.sum(dim=1, keepdim=True)
+    known_at_least = torch.minimum(ranked.shape[1] - first, all_known)
     precision = torch.where(positive, positives_at_least.double() / known_at_least, 0.0)
     best = torch.cummax(precision, dim=1).values * positive
-    return torch.stack((precision.sum(dim=1), best.sum(dim=1))) / total.squeeze(1)
+    both = torch.stack((precision.sum(dim=1), best.sum(dim=1))) / total.squeeze(1)
+    return both.masked_fill((total == all_known).squeeze(1), torch.nan)

@@ -33,7 +33,7 @@ def evaluate(
     With `annotations`, the known training labels of each class, also mAP_G1 … mAP_G5 (see `map_by_group`), undefined
     with fewer than five classes.
 
-    >>> result = evaluate(np.array([[0.9, 0.1], [0.4, 0.2]]), np.array([[1, -1], [1, 0]]))
+    >>> result = evaluate(np.array([[0.9, 0.1], [0.4, 0.2]]), np.array([[1, -1], [-1, 0]]))
     >>> result["mAP"], result["known_share"], result["classes_without_ap"]
     (1.0, 0.75, 1)
     """

@@ -12,6 +12,9 @@ from torch import Tensor
 
 from trilabel.errors import TrilabelError
 
+_NOTHING_ABSENT = (
+    "the labels are 1 and 0, and 0 is unknown: nothing is known to be absent. If 0 is absent in yours, give 2 * y - 1"
+)
 _SPARSE_BELOW = 0.1  # known share under which stored labels are read one by one rather than unpacked
 
 
@@ -26,8 +29,13 @@ LabelMatrix: TypeAlias = Matrix | HasSigned
 Truth: TypeAlias = Tensor | sp.csr_array  # int8 +1/−1/0, or the known ones stored
 
 
-def check_inputs(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = None) -> tuple[Tensor, Truth]:
-    """(scores N×C without NaN, labels N×C in +1/−1/0), dense labels on the device of the scores."""
+def check_inputs(
+    scores: Matrix, labels: LabelMatrix, names: Sequence[str] | None = None, needs_absent: bool = True
+) -> tuple[Tensor, Truth]:
+    """(scores N×C without NaN, labels N×C in +1/−1/0), dense labels on the device of the scores.
+
+    needs_absent: to warn of arrays of 1 and 0.
+    """
     table = as_tensor(scores)
     if table.ndim != 2 or not table.is_floating_point():
         raise TrilabelError(f"scores are {table.dtype} of shape {tuple(table.shape)}; give floats, images × classes")
@@ -44,6 +52,10 @@ def check_inputs(scores: Matrix, labels: LabelMatrix, names: Sequence[str] | Non
         raise TrilabelError(
             f"scores are {tuple(table.shape)}, labels {tuple(truth.shape)}; rows and classes must agree"
         )
+    if needs_absent and isinstance(labels, np.ndarray | Tensor) and truth.numel():
+        low, high = truth.aminmax()
+        if low == 0 and high == 1:
+            warnings.warn(_NOTHING_ABSENT, stacklevel=3)
     return table, truth.to(table.device) if isinstance(truth, Tensor) else truth
 
 
@@ -70,7 +82,9 @@ def _truth(labels: LabelMatrix) -> Truth:
         if not (bool(low >= -1) and bool(high <= 1) and whole):
             bad = (signs != 0) & (signs != 1) & (signs != -1)
             place = tuple(int(i) for i in bad.nonzero()[0])
-            raise TrilabelError(f"label value {signs[place].item()} at {place}: a label is +1, −1 or 0 (unknown)")
+            value = signs[place].item()
+            hint = "; give scores first, then labels" if 0 < value < 1 else ""
+            raise TrilabelError(f"label value {value:g} at {place}: a label is +1, −1 or 0 (unknown){hint}")
     return signs.to(torch.int8)
 
 

@@ -51,7 +51,7 @@ def pointing_counts(maps: Matrix, labels: LabelMatrix, boxes: HasBoxes) -> NDArr
     if min(image.min(), label.min()) < 0 or image.max() >= images or label.max() >= classes:
         raise TrilabelError(f"a box is outside the {images} images or {classes} classes; count from 0")
     highest, peak = stack.flatten(2).max(dim=2)
-    truth = check_inputs(highest, labels)[1]
+    truth = check_inputs(highest, labels, needs_absent=False)[1]
     signs = truth.cpu().numpy() if isinstance(truth, Tensor) else truth.toarray()
     row, column = np.divmod(peak.cpu().numpy()[image, label], width)
     x, y = (column + 0.5) / width, (row + 0.5) / height
