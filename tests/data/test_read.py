@@ -156,3 +156,8 @@ def test_images_without_file_are_left_out_after_lists_are_read(table, tmp_path):
     assert {name: len(index) for name, index in dataset.splits.items()} == {"train": 2, "val": 1, "test": 2}
     assert refusal(table, missing="maybe") == f"{table}: missing='maybe': use one of 'keep', 'drop'"
     assert "none of its 20 images has a file" in refusal(table, images=tmp_path.parent, missing="drop")
+
+
+def test_a_data_set_says_in_a_line_what_it_is():
+    found = tl.data.scenes(train=3, val=1, test=2)
+    assert repr(found) == "Dataset(Labels(6 images × 14 classes, 100.00% known), train 3, val 1, test 2)"

@@ -37,3 +37,10 @@ def test_json_is_the_records(tmp_path):
     ODD.to_json(tmp_path / "out.json", threshold=0.7)
     text = (tmp_path / "out.json").read_text(encoding="utf-8")
     assert json.loads(text) == ODD.to_records(0.7) and "日本" in text
+
+
+def test_a_table_of_pandas_and_one_line_about_it():
+    table = ODD.to_frame()
+    assert list(table.index) == ODD.ids and list(table.columns) == list(ODD.classes)
+    np.testing.assert_array_equal(table.to_numpy(), ODD.scores)
+    assert repr(ODD) == "Predictions(3 images × 3 classes)"

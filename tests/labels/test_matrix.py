@@ -175,3 +175,15 @@ def test_memory_follows_what_is_known():
     assert labels.nbytes < 5 * known + 4 * (images + 1) + ids.nbytes + 200_000
     assert peak < 250e6, "dense labels would take 5 GB"
     assert part.known == known // 2 and batch.shape == (288, classes)
+
+
+def test_as_an_array_and_as_a_table_of_pandas():
+    labels = Labels.from_signed([[1, 0, -1], [0, 0, 1]], classes=["a", "b", "c"], ids=["x.jpg", "y.jpg"])
+    assert np.asarray(labels).tolist() == [[1, 0, -1], [0, 0, 1]] and np.asarray(labels, float).dtype == float
+    with pytest.raises(ValueError, match="a dense array is a copy"):
+        np.asarray(labels, copy=False)
+    table = labels.to_frame()
+    assert list(table.columns) == ["a", "b", "c"] and list(table.index) == ["x.jpg", "y.jpg"]
+    assert table.loc["x.jpg", "c"] == 0 and table["b"].isna().all() and table.loc["y.jpg", "c"] == 1
+    assert Labels.from_frame(table) == labels
+    assert Labels.from_frame(table.convert_dtypes()) == labels  # whole numbers, missing ones <NA>

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Row i is image ids[i], found at paths[i] (or images[i]), with labels row i.
 
@@ -50,6 +50,10 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        splits = "".join(f", {name} {len(rows):,}" for name, rows in self.splits.items())
+        return f"Dataset({self.labels!r}{splits})"
 
     @property
     def classes(self) -> Sequence[str]:

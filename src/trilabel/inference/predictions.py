@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import replacing, write_text
 from trilabel.printable import json_escaped
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """Probabilities of every class for every image.
 
@@ -27,6 +30,16 @@ class Predictions:
     classes: Sequence[str]
     scores: NDArray[np.float32]  # images × classes, in [0, 1]
     left_out: tuple[str, ...] = ()  # one message for each image that could not be read
+
+    def __repr__(self) -> str:
+        left_out = f", {len(self.left_out):,} left out" if self.left_out else ""
+        return f"Predictions({len(self.ids):,} images × {len(self.classes):,} classes{left_out})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A pandas table with a row per image and a column per class."""
+        import pandas as pd
+
+        return pd.DataFrame(self.scores, index=pd.Index(self.ids, name="image"), columns=list(self.classes))
 
     def to_csv(self, path: str | Path, safe_cells: bool = False) -> None:
         """A table with one row per image and one column per class.

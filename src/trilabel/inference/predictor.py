@@ -72,6 +72,9 @@ class Model:
         self.device = device
         self.views = Views(classifier.backbone.mean, classifier.backbone.std)
 
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}, {len(self.classes):,} classes, {self.image_size} pixels, on {self.device})"
+
     @property
     def image_size(self) -> int:
         """Pixels per side that images are resized to."""

@@ -17,6 +17,7 @@ from trilabel.labels.names import Names
 from trilabel.labels.union import union
 
 if TYPE_CHECKING:
+    import pandas as pd
     import torch
 
 
@@ -53,6 +54,11 @@ class Labels:
         array([[ 1, -1,  0]], dtype=int8)
         """
         return cls(*sources.from_nan(array, classes, ids))
+
+    @classmethod
+    def from_frame(cls, table: "pd.DataFrame") -> "Labels":
+        """From a pandas table with a column per class (1 present, 0 absent, missing unknown), the ids as its index."""
+        return cls.from_nan(table.to_numpy(np.float64, na_value=np.nan), map(str, table.columns), map(str, table.index))
 
     @classmethod
     def from_csr(cls, csr: Any, classes: Iterable[str] | None = None, ids: Iterable[str] | None = None) -> "Labels":
@@ -148,6 +154,20 @@ class Labels:
         """Dense images × classes int8 array of +1, −1, 0."""
         dense: NDArray[np.int8] = self.csr.toarray()
         return dense
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A pandas table that `from_frame` reads: 1 present, 0 absent, NaN unknown, the ids as its index."""
+        import pandas as pd
+
+        signs = self.to_signed()
+        values = np.where(signs == 0, np.float32("nan"), signs > 0)
+        return pd.DataFrame(values, index=pd.Index(list(self.ids), name="image"), columns=list(self.classes))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """`np.asarray(labels)`: as `to_signed`."""
+        if copy is False:
+            raise ValueError("labels are stored sparse: a dense array is a copy")
+        return self.to_signed() if dtype is None else self.to_signed().astype(dtype)
 
     def rows(self, index: Any) -> "torch.Tensor":
         """The labels of these images as a dense int8 tensor, len(index) × classes."""

@@ -7,7 +7,12 @@ leaves it out. Results are in 0..1; nan where undefined.
 """
 
 from trilabel.metrics.accumulator import Accumulator
-from trilabel.metrics.average_precision import average_precision, interpolated_average_precision, map_by_group
+from trilabel.metrics.average_precision import (
+    average_precision,
+    interpolated_average_precision,
+    map_by_group,
+    mean_average_precision,
+)
 from trilabel.metrics.evaluate import CLASSES_WORTH_GROUPS, GROUP_METRICS, evaluate
 from trilabel.metrics.matrices import LabelMatrix, Matrix
 from trilabel.metrics.means import mean
@@ -29,6 +34,7 @@ __all__ = [
     "macro_f1",
     "map_by_group",
     "mean",
+    "mean_average_precision",
     "micro_f1",
     "pointing_counts",
     "pointing_game",

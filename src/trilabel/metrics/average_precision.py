@@ -35,6 +35,15 @@ def average_precision(scores: Matrix, labels: LabelMatrix) -> Floats:
     return both_average_precisions(*check_inputs(scores, labels))[0]
 
 
+def mean_average_precision(scores: Matrix, labels: LabelMatrix) -> float:
+    """Mean over classes of `average_precision`, the mAP; nan where no class has one.
+
+    >>> mean_average_precision(np.array([[0.9, 0.1], [0.4, 0.2], [0.7, 0.3]]), np.array([[1, -1], [1, 0], [-1, -1]]))
+    0.8333333333333333
+    """
+    return mean(average_precision(scores, labels))
+
+
 def interpolated_average_precision(scores: Matrix, labels: LabelMatrix) -> Floats:
     """Area [C] under the precision envelope, which never rises with recall; scores and labels are N×C.
 
