@@ -1,5 +1,6 @@
 """`trilabel evaluate`: scores, the pointing game, and scores that mean nothing."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,27 @@ def test_scores_on_own_data_and_on_named_data(project: Path, run: Path, capsys: 
     assert call("evaluate", run, "--per-class") == 0
     printed = capsys.readouterr().out
     assert "test: 48 images, 100.0% of labels known" in printed and f"{100 * scored['mAP']:.1f}" in printed
-    assert f"{100 * scored['per_class_ap'][0]:.1f}" in printed.split("AP %\n")[1].splitlines()[0]
+    assert "mAP: average precision, mean over classes" in printed
+    heads, first, *_ = printed[printed.index("class ") :].splitlines()
+    assert heads.split("  ")[0] == "class" and "95 % interval" in heads
+    name, ap = scored["class_names"][0], scored["per_class_ap"][0]
+    low, high = (result(capsys, "evaluate", run, "--per-class")[f"per_class_ap_{end}"][0] for end in ("low", "high"))
+    known = f"{scored['per_class_positives'][0]}  {scored['per_class_negatives'][0]}"
+    wanted = f"{name} {100 * ap:.1f} {100 * low:.1f} … {100 * high:.1f} {known}"
+    assert first.split() == wanted.split() and low <= ap <= high
+
+
+def test_says_which_images_the_model_has_seen(run: Path, capsys: Capture) -> None:
+    assert result(capsys, "evaluate", run, "--split", "test")["warnings"] == []
+    learned = result(capsys, "evaluate", run, "--split", "train")
+    chosen = json.loads((run / "validation_images.json").read_text())
+    assert len(learned["warnings"]) == 1 and "that the model was trained on" in learned["warnings"][0]
+    on_val = result(capsys, "evaluate", run, "--split", "val")
+    assert on_val["warnings"][0].startswith(
+        f"{len(chosen)} of {on_val['images']} scored images are ones that its epoch"
+    )
+    assert call("evaluate", run, "--split", "val") == 0
+    assert "its epoch was chosen on: the scores are better than on new ones" in capsys.readouterr().err
 
 
 def test_where_the_model_looks(run: Path, capsys: Capture) -> None:
@@ -49,7 +70,9 @@ def test_a_class_without_negatives_is_not_believed(project: Path, tmp_path: Path
     assert call("train", tmp_path / "labels.csv", *images, "--out", tmp_path / "run", *QUICK) == 0
     assert "1 of" in (told := capsys.readouterr().err) and "such as assume-negative" in told
     assert call("evaluate", tmp_path / "run", "--split", "test") == 0
-    assert f"warning: {cls!r}: split 'test' has no known negative of them" in capsys.readouterr().err
+    assert (
+        f"warning: {cls!r}: split 'test' has no known negative of them, so they have no AP" in capsys.readouterr().err
+    )
 
 
 def test_without_any_negative_only_recall_counts(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trilabel as tl
 from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, require_probability
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
-from trilabel.log import log, truncate_list
-
-if TYPE_CHECKING:
-    from trilabel.data import Dataset
+from trilabel.log import log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +29,7 @@ class Evaluate:
     common_classes: bool = False
     """Score only the classes that data and model have in common."""
     per_class: bool = False
-    """Also list the average precision of each class."""
+    """Also list the average precision of each class, how sure it is, and the known labels that it rests on."""
     pointing: bool = False
     """Also play the pointing game: is the highest value of the class activation map of a present class inside one of
     its boxes? Needs boxes."""
@@ -48,9 +45,16 @@ class Evaluate:
         require_probability(threshold=self.threshold)
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
         result = tl.load(self.run, self.device).evaluate(
-            dataset, self.split, self.threshold, self.common_classes, broken=self.broken, pointing=self.pointing
+            dataset,
+            self.split,
+            self.threshold,
+            self.common_classes,
+            broken=self.broken,
+            pointing=self.pointing,
+            intervals=self.per_class,
         )
-        _warn_where_nothing_can_be_wrong(dataset, self.split)
+        for doubt in result["warnings"]:
+            log.warning(doubt)
         if self.json:
             return print_json(result)
         print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
@@ -58,30 +62,23 @@ class Evaluate:
             pairs = f"{result['pointing_game_pairs']:,} present classes of images"
             print_line(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
         if self.per_class:
-            self._print_classes(result, dataset.classes)
+            self._print_classes(result)
         return None
 
-    def _print_classes(self, result: Mapping[str, Any], classes: Sequence[str]) -> None:
-        kept = [name for name in classes if name not in result["left_out_classes"]]
-        rows = [[name, percent(value)] for name, value in zip(kept, result["per_class_ap"], strict=True)]
+    def _print_classes(self, result: Mapping[str, Any]) -> None:
+        columns: dict[str, Sequence[Any]] = {
+            "class": result["class_names"],
+            "AP %": list(map(percent, result["per_class_ap"])),
+            "95 % interval": _intervals(result["per_class_ap_low"], result["per_class_ap_high"]),
+            "present": [f"{count:,}" for count in result["per_class_positives"]],
+            "absent": [f"{count:,}" for count in result["per_class_negatives"]],
+        }
         if self.pointing:
             shares = result["per_class_pointing_game"]
-            rows = [[*row, percent(shares.get(row[0]))] for row in rows]
-        print_table(["class", "AP %", *(["pointing %"] if self.pointing else [])], rows)
+            columns["pointing %"] = [percent(shares.get(name)) for name in result["class_names"]]
+        print_table(list(columns), list(zip(*columns.values(), strict=True)))
+        print_line("present, absent: known labels that the AP rests on; its interval: if such images were drawn again")
 
 
-def _warn_where_nothing_can_be_wrong(dataset: "Dataset", split: str) -> None:
-    """Without known negatives every order of the images is perfect, and so is the average precision."""
-    positives, negatives = dataset.labels[dataset.rows_of(split)].counts_per_class()
-    if not negatives.any():
-        log.warning(
-            f"no label of split {split!r} is known to be absent, so no prediction can be wrong: only recall is "
-            "meaningful; label some images fully"
-        )
-        return
-    pairs = zip(dataset.classes, positives, negatives, strict=True)
-    if one_sided := [name for name, present, absent in pairs if present and not absent]:
-        log.warning(
-            f"{truncate_list(one_sided)}: split {split!r} has no known negative of them, so their AP is 100 whatever "
-            "is predicted, and mAP is too high"
-        )
+def _intervals(low: Sequence[float | None], high: Sequence[float | None]) -> list[str]:
+    return ["—" if a is None or b is None else f"{percent(a)} … {percent(b)}" for a, b in zip(low, high, strict=True)]

@@ -10,6 +10,10 @@ from typing import Any
 from trilabel.printable import json_escaped, printable, shorten
 
 _LONGEST_CELL = 160  # letters; --json prints whole names
+_LEGEND = (
+    "mAP: average precision, mean over classes; P, R, F1: precision, recall and their harmonic mean,",
+    "C mean over classes, O all labels together; exact_match: images with every known label right",
+)
 MOST_SHOWN = 10  # entries of a list; --json prints all
 
 
@@ -69,13 +73,15 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
     shown = [name for name in names if name in result]
     if shown:
         print_table([f"{name} %" for name in shown], [[percent(result[name]) for name in shown]])
+        print(*_LEGEND, sep="\n")
     groups = [name for name in GROUP_METRICS if name in result]
     if any(result[name] is not None for name in groups) and result["classes"] >= CLASSES_WORTH_GROUPS:
         print("mAP by five groups of classes, from those with fewest known training labels (G1) to most (G5)")
         print_table([f"{name[4:]} %" for name in groups], [[percent(result[name]) for name in groups]])
     if result.get("classes_without_ap"):
         print_line(
-            f"{result['classes_without_ap']} classes have no known positive in this split and are left out of mAP"
+            f"{result['classes_without_ap']} classes have no known positive, or no known negative, in this split: mAP "
+            "leaves them out"
         )
 
 

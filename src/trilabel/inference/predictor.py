@@ -22,6 +22,7 @@ from trilabel.inference.arrays import arrays_to_images, resize_all, separate
 from trilabel.inference.opened import DIVERGED, Broken, Opened, Options, find_paths
 from trilabel.inference.pointing import PointingGame
 from trilabel.inference.predictions import Predictions
+from trilabel.inference.trust import doubts
 from trilabel.labels.names import Names
 from trilabel.log import log
 from trilabel.models import Classifier
@@ -35,7 +36,7 @@ def load(run: str | Path | Run, device: str = "auto") -> "Model":
     folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
     classifier, about = folder.classifier()
     model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
-    model.annotations = folder.annotations
+    model.annotations, model.seen_images = folder.annotations, folder.seen_images
     return model
 
 
@@ -61,6 +62,8 @@ class Model:
         self.name = name
         # Gives the number of known training labels of each class, for mAP by groups of classes.
         self.annotations: Callable[[], NDArray[np.int64] | None] = lambda: None
+        # Gives the ids of the images that it was trained on, and of those that chose its epoch.
+        self.seen_images: Callable[[], tuple[Sequence[str], Sequence[str]]] = lambda: ((), ())
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -134,13 +137,15 @@ class Model:
         workers: int | None = None,
         broken: Broken = "stop",
         pointing: bool = False,
+        intervals: bool = False,
     ) -> dict[str, Any]:
-        """Metrics on a split of a data set, over its known labels.
+        """Metrics on a split of a data set, over its known labels, with `warnings` of what they cannot show.
 
         Classes are matched by name. One that the model does not have is an error unless `common_classes` leaves such
         classes out. `pointing` adds the pointing game: "pointing_game", "pointing_game_pairs" (the number of present
         classes of images it was played with), "per_class_pointing_game" and its mean "pointing_game_by_class"; it needs
-        boxes.
+        boxes. `intervals` adds "per_class_ap_low" and "per_class_ap_high" (95 %, see
+        `metrics.average_precision_intervals`).
         """
         label_columns, model_columns, missing = self._match_classes(dataset.classes, common_classes)
         rows = dataset.rows_of(split)
@@ -158,7 +163,19 @@ class Model:
         annotations = None if counts is None else counts[model_columns]
         scores = logits[:, model_columns]
         result = metrics.evaluate(scores, truth, threshold=_logit(threshold), annotations=annotations)
-        result |= {"split": split, "threshold": threshold, "left_out_classes": missing}
+        present, absent = truth.counts_per_class()
+        result |= {
+            "split": split,
+            "threshold": threshold,
+            "left_out_classes": missing,
+            "class_names": list(truth.classes),
+            "per_class_positives": present.tolist(),
+            "per_class_negatives": absent.tolist(),
+            "warnings": doubts(truth, split, *self.seen_images()),
+        }
+        if intervals:
+            low, high = metrics.average_precision_intervals(scores, truth)
+            result |= {"per_class_ap_low": _or_none(low), "per_class_ap_high": _or_none(high)}
         return result if game is None else result | game.result()
 
     def score_rows(
@@ -231,6 +248,10 @@ class Model:
                         f"{DIVERGED}"
                     )
                 yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
+
+
+def _or_none(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
 def _logit(probability: float) -> float:

@@ -14,6 +14,7 @@ from trilabel.metrics.average_precision import (
     mean_average_precision,
 )
 from trilabel.metrics.evaluate import CLASSES_WORTH_GROUPS, GROUP_METRICS, evaluate
+from trilabel.metrics.intervals import average_precision_intervals
 from trilabel.metrics.matrices import LabelMatrix, Matrix
 from trilabel.metrics.means import mean
 from trilabel.metrics.pointing import HasBoxes, pointing_counts, pointing_game
@@ -28,6 +29,7 @@ __all__ = [
     "LabelMatrix",
     "Matrix",
     "average_precision",
+    "average_precision_intervals",
     "evaluate",
     "exact_match",
     "interpolated_average_precision",

@@ -133,6 +133,7 @@ class ProcessWork:
         elif fabric.is_global_zero:
             classes, image_size = list(self.split.dataset.classes), job.model.backbone.image_size
             self.folder.make_empty()
-            self.folder.describe(RunDescription(self.config, classes, image_size, self.source), job.labels)
+            about = RunDescription(self.config, classes, image_size, self.source)
+            self.folder.describe(about, job.labels, job.val_labels.ids)
         fabric.barrier()
         return job

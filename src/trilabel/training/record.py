@@ -113,7 +113,7 @@ class EpochRecord:
         """One line for a person; `epochs` of the stage, `select` the metric that chooses the best."""
         words = [f"{self.stage} {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
         shown = dict.fromkeys([select, "mAP", "CF1", "OF1"])
-        words += [f"{name} {self.val[name]:.4f}" for name in shown if isinstance(self.val.get(name), float)]
+        words += [f"{name} {self.val[name]:.1%}" for name in shown if isinstance(self.val.get(name), float)]
         return "  ".join([*words, f"{self.seconds + self.val_seconds:.1f} s"])
 
     def to_json(self) -> dict[str, Any]:

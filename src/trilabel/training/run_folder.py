@@ -1,8 +1,10 @@
 """The folder of a training run: configuration, versions, metrics, checkpoints, and the labels it learned from."""
 
+import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +15,8 @@ from numpy.typing import NDArray
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, one_line, system_error
-from trilabel.files import sync_folder
+from trilabel.files import sync_folder, write_text
+from trilabel.input_files import read_input
 from trilabel.labels import Labels
 from trilabel.models import Classifier, create_model
 from trilabel.training import checkpoint, history
@@ -65,6 +68,11 @@ class RunFolder:
         return self.path / "labels.npz"
 
     @property
+    def validation_images(self) -> Path:
+        """The ids of the images that choose the epoch: a list, one per line."""
+        return self.path / "validation_images.json"
+
+    @property
     def metrics(self) -> Path:
         """The records of all epochs, one per line."""
         return self.path / "metrics.jsonl"
@@ -75,6 +83,21 @@ class RunFolder:
             return None
         present, absent = Labels.load(self.labels).counts_per_class()
         return present + absent
+
+    def seen_images(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Ids of the images that the run learned from, and of those that chose its epoch; none where files are gone."""
+        learned = Labels.load(self.labels).ids if self.labels.is_file() else ()
+        return learned, self._read_validation_images()
+
+    def _read_validation_images(self) -> list[str]:
+        file = self.validation_images
+        try:
+            found = json.loads(read_input(file)) if file.is_file() else []
+        except (OSError, ValueError, RecursionError) as error:
+            raise TrilabelError(f"{file}: damaged ({one_line(error)}); restore or remove it") from error
+        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+            raise TrilabelError(f"{file}: not a list of ids; restore or remove it")
+        return found
 
     def check(self, resume: bool, overwrite: bool) -> None:
         """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing.
@@ -100,7 +123,7 @@ class RunFolder:
 
     def _is_unfinished_start(self) -> bool:
         names = {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
-        return _VERSIONS in names <= {_VERSIONS, self.labels.name}
+        return _VERSIONS in names <= {_VERSIONS, self.labels.name, self.validation_images.name}
 
     def _is_run(self) -> bool:
         """Whether this is surely a run: many programs have a config.json, and --overwrite deletes the folder."""
@@ -145,11 +168,12 @@ class RunFolder:
                 "can be saved; start the run again"
             )
 
-    def describe(self, description: RunDescription, labels: Labels) -> None:
-        """Writes the description of the run: config.json, versions.json, labels.npz."""
+    def describe(self, description: RunDescription, labels: Labels, validation: Sequence[str] = ()) -> None:
+        """Writes the description of the run: config.json, versions.json, labels.npz, the ids of validation images."""
         try:
             write_versions(self.path / _VERSIONS)
             labels.save(self.labels)
+            write_text(self.validation_images, json.dumps(list(validation), indent=0))
             write_description(self.path / _DESCRIPTION, description)  # last: from here on the run can be resumed
         except OSError as error:
             raise system_error(error, self.path, "run again") from error

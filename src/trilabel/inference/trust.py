@@ -1,0 +1,44 @@
+"""What a person should know before believing scores: what the labels that they rest on cannot show."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trilabel.labels import Labels
+from trilabel.labels.names import Names
+from trilabel.log import truncate_list
+
+
+def doubts(labels: Labels, split: str, learned_from: Sequence[str] = (), chosen_on: Sequence[str] = ()) -> list[str]:
+    """One sentence for each reason not to believe scores over these labels as they are.
+
+    learned_from, chosen_on: ids of the images that the model was trained on, and of those that chose its epoch.
+    """
+    positives, negatives = labels.counts_per_class()
+    found = _seen_before(labels, learned_from, chosen_on)
+    if not negatives.any():
+        found.append(
+            f"no label of split {split!r} is known to be absent, so no prediction can be wrong: only recall is "
+            "meaningful; label some images fully"
+        )
+        return found
+    pairs = zip(labels.classes, positives, negatives, strict=True)
+    if one_sided := [name for name, present, absent in pairs if present and not absent]:
+        found.append(
+            f"{truncate_list(one_sided)}: split {split!r} has no known negative of them, so they have no AP and mAP "
+            "leaves them out"
+        )
+    return found
+
+
+def _seen_before(labels: Labels, learned_from: Sequence[str], chosen_on: Sequence[str]) -> list[str]:
+    found, ids = [], labels.ids
+    for names, what in (
+        (learned_from, "the model was trained on"),
+        (chosen_on, "its epoch was chosen on"),
+    ):
+        if len(names) and (shared := int(np.sum(Names(names).positions(ids) >= 0))):
+            found.append(
+                f"{shared:,} of {len(ids):,} scored images are ones that {what}: the scores are better than on new ones"
+            )
+    return found
