@@ -49,7 +49,7 @@ def load(path: str | Path) -> Parts:
     """Reads a file that `save` wrote; nothing is unpickled."""
     try:
         with open_input(path) as opened, zipfile.ZipFile(opened) as archive:
-            file = _Arrays(archive)
+            file = Arrays(archive)
             version, *shape = file["format"].tolist()
             if version != _FORMAT:
                 raise TrilabelError(
@@ -69,7 +69,7 @@ def load(path: str | Path) -> Parts:
         raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); write it again") from error
 
 
-class _Arrays:
+class Arrays:
     """The arrays of an .npz, each read when it is asked for and only if it is as large as the file says.
 
     `np.load` would unpack a few bytes to gigabytes, and make room for any shape that a header names.
