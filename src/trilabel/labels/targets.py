@@ -4,6 +4,8 @@ They are kept apart from labels: what somebody knows and what a model believes n
 """
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,20 +79,14 @@ class Targets:
 
     @classmethod
     def _load(cls, path: str | Path) -> "Targets":
-        try:
-            with open_input(path) as opened, zipfile.ZipFile(opened) as archive:
-                file = Arrays(archive)
-                if file["format"].tolist() != [_FORMAT]:
-                    raise ValueError(f"its format is {file['format'].tolist()}, not {_FORMAT}")
-                classes = Names.from_stored(file["classes"], file["class_ends"])
-                ids = Names.from_stored(file["ids"], file["id_ends"])
-                found = cls(file["columns"], file["values"], classes, ids)
-                found._check()
-                return found
-        except FileNotFoundError:
-            raise TrilabelError(f"{path}: no such file of targets; train with --rounds 2 to make one") from None
-        except Exception as error:  # zipfile and NumPy raise a dozen kinds of errors for damaged bytes
-            raise TrilabelError(f"{path}: not a file of targets, or cut short ({one_line(error)})") from error
+        with _opened(path) as file:
+            if file["format"].tolist() != [_FORMAT]:
+                raise ValueError(f"its format is {file['format'].tolist()}, not {_FORMAT}")
+            classes = Names.from_stored(file["classes"], file["class_ends"])
+            ids = Names.from_stored(file["ids"], file["id_ends"])
+            found = cls(file["columns"], file["values"], classes, ids)
+            found._check()
+            return found
 
     def _check(self) -> None:
         columns, values = self.columns, self.values
@@ -108,6 +104,25 @@ class Targets:
         weights = self.values.ravel().astype(np.float64)
         found: NDArray[np.float64] = np.bincount(self.columns.ravel(), weights, len(self.classes)).astype(np.float64)
         return found
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Arrays]:
+    try:
+        with open_input(path) as opened, zipfile.ZipFile(opened) as archive:
+            yield Arrays(archive)
+    except FileNotFoundError:
+        raise TrilabelError(f"{path}: no such file of targets; train with --rounds 2 to make one") from None
+    except Exception as error:  # zipfile and NumPy raise a dozen kinds of errors for damaged bytes
+        raise TrilabelError(
+            f"{path}: not a file of targets, or cut short ({one_line(error)}); make it again"
+        ) from error
+
+
+def targets_per_image(path: str | Path) -> int:
+    """K of the targets in a file."""
+    with _opened(path) as file:
+        return file.shape("columns")[1]
 
 
 def thinned(targets: NDArray[np.float32]) -> sp.csr_array:

@@ -1,16 +1,16 @@
 """Learning from fixed targets that another model gave: the second of two rounds."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.labels.targets import Targets
+from trilabel.labels.targets import Targets, targets_per_image
 from trilabel.losses.posterior import target_bce
 from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_positives
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Taught(Method[TaughtSettings]):
 
     @classmethod
     def check(cls, settings: TaughtSettings, labels: Labels) -> None:
-        """Needs a file."""
+        """Needs positives and a file."""
+        require_positives("taught", labels)
         if not settings.targets:
             raise TrilabelError("taught: needs the targets of a first round. Use --rounds 2, or --set targets=FILE")
 
     @classmethod
     def memory_needed(cls, settings: TaughtSettings, labels: Labels, features: int = 0) -> int:
-        """As much as the file, which has the same arrays."""
-        file = Path(settings.targets)
-        return file.stat().st_size if file.is_file() else 0
+        """Six bytes for each target, and as many targets for each image as any has."""
+        return len(labels) * targets_per_image(settings.targets) * 6
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
