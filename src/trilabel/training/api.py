@@ -1,5 +1,6 @@
 """`trilabel.train`: from a data set and a recipe to a run folder, in one process or several."""
 
+import gc
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -117,6 +118,9 @@ class ProcessWork:
         """Trains a first round in its own folder, or resumes it; this folder's lock keeps others from it, too."""
         begun = fabric.broadcast(folder.is_described())
         ProcessWork(split, config, folder, begun, True, self.source)._train_round(fabric, config, begun)
+        gc.collect()  # its images make room for those of the next round
+        if fabric.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def _train_round(self, fabric: Fabric, config: Config, begun: bool) -> None:
         """config: of this round. begun: the folder has its description, and perhaps a checkpoint."""

@@ -21,6 +21,7 @@ from trilabel.training.splits import TrainingSplit
 from trilabel.training.teachers import Teachers, open_teachers
 
 _LABELS_AT_ONCE = 2**26  # scored before they become 2 bytes each
+_IMAGES_AT_ONCE = 2**15  # those in memory are copied
 _NOTHING = -20.0  # the logits of an image that could not be read: no label of it has a target
 
 
@@ -41,9 +42,9 @@ class Scored:
 
 
 def teacher_scores(fabric: Fabric, split: TrainingSplit, config: Config, parts: Sequence[Part]) -> Iterator[Scored]:
-    """All images that can be opened, as many at a time as memory holds; every process gets all of them."""
+    """All images, as many at a time as memory holds; every process gets all of them."""
     processes, classes = Processes(fabric), split.dataset.classes
-    at_once = max(1, _LABELS_AT_ONCE // len(classes))
+    at_once = min(_IMAGES_AT_ONCE, max(1, _LABELS_AT_ONCE // len(classes)))
     for part in parts:
         teachers = fabric.to_device(open_teachers(part.runs, classes, config))
         for start in range(0, len(part.rows), at_once):
@@ -57,7 +58,7 @@ def _score(
     images, errors = open_images(
         *dataset.images_of(rows), teachers.image_size, fabric.device, "none", config.workers, config.broken
     )
-    rows = np.delete(rows, [position for position, _ in errors])
+    opened = np.delete(np.arange(len(rows)), [position for position, _ in errors])
     group = ProcessGroup(processes.rank, processes.count, processes.gather)
     classes, batch_size = len(dataset.classes), (4 if fabric.device.type == "cuda" else 2) * config.batch_size
     columns = classes * (2 if teachers.views == "crops" else 1)
@@ -65,7 +66,7 @@ def _score(
     scores = scorer.score(images, "scoring for the next round")
     if len(bad := scores.nan()):
         raise TrilabelError(
-            f"a first round gives NaN for {len(bad):,} of {len(rows):,} images: its training diverged; start again "
+            f"a first round gives NaN for {len(bad):,} of {len(opened):,} images: its training diverged; start again "
             "with a lower --lr or with --clip-gradient"
         )
     for _, message in scores.errors:
@@ -73,8 +74,10 @@ def _score(
             raise TrilabelError(f"{message}; replace it, or leave such images out with --broken skip")
         log.warning(f"no targets: {message}")
     scores.logits[torch.from_numpy(scores.failed)] = _NOTHING
-    logits = scores.logits[:, :classes]
+    found = scores.logits[:, :classes]
     if teachers.views == "crops":
         # The highest of many crops is high for every image: they say which images, the whole ones how many.
-        logits = logits + same_counts(logits, scores.logits[:, classes:], dataset.labels[rows])
-    return Scored(rows, logits.half())
+        found = found + same_counts(found, scores.logits[:, classes:], dataset.labels[rows[opened]])
+    logits = torch.full((len(rows), classes), _NOTHING, dtype=torch.float16)
+    logits[torch.from_numpy(opened)] = found.half()
+    return Scored(rows, logits)
