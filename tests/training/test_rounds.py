@@ -147,7 +147,7 @@ def test_it_is_overwritten_whole_and_not_by_accident(one_named: Dataset, tmp_pat
     assert not (tmp_path / "run" / "round-1" / "fold-2").exists()
 
 
-def test_what_cannot_work_is_refused_before_a_run_is_replaced(one_named: Dataset, tmp_path: Path) -> None:
+def test_what_cannot_work_is_refused_before_a_run_is_replaced(one_named: Dataset, whole: Run, tmp_path: Path) -> None:
     train(one_named, replace(TWICE, rounds=1, epochs=1), tmp_path / "run")
     before = (tmp_path / "run" / "config.json").read_bytes()
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -156,6 +156,7 @@ def test_what_cannot_work_is_refused_before_a_run_is_replaced(one_named: Dataset
         ({"folds": 97}, "--folds 97, but there are 96 training images"),
         ({"rounds": 1, "folds": 2}, "--folds 2 is for a first round; pass --rounds 2"),
         ({"head": "nothing"}, "no head named"),
+        ({"head": "nothing", "rounds": 1, "teachers": (str(whole.folder),)}, "no head named"),
     ]
     for changes, message in wrong:
         with pytest.raises(TrilabelError, match=message):

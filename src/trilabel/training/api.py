@@ -107,7 +107,7 @@ class ProcessWork:
                 self._train_round(fabric, self.config, self.resume)
 
     def _train_in_rounds(self, fabric: Fabric) -> None:
-        check_rounds(self.split, self.config)
+        check_rounds(self.split, self.config, self.folder)
         if not self.resume:
             self._describe_first(fabric)
         teach(fabric, self.split, self.config, self.folder, partial(self._train_first, fabric))

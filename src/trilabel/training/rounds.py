@@ -19,7 +19,7 @@ from trilabel.training.checks import check_components
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
 from trilabel.training.teacher_scores import Part
-from trilabel.training.teachers import check_teachers, posterior_settings
+from trilabel.training.teachers import check_teachers
 from trilabel.training.teaching import make_targets
 
 _FOLD_SEED = 0  # not the run's: runs with different seeds should differ by their seed only
@@ -44,12 +44,12 @@ def last_config(config: Config, folder: RunFolder) -> Config:
     return replace(first_config(config), method="taught", settings={"targets": str(folder.targets.absolute())})
 
 
-def check_rounds(split: TrainingSplit, config: Config) -> None:
+def check_rounds(split: TrainingSplit, config: Config, folder: RunFolder) -> None:
     """Refuses what cannot work before anything is trained or overwritten."""
     check_teachers(config.teachers, split.dataset.classes)
-    posterior_settings(config)
-    if config.rounds > 1:
+    if config.rounds > 1 or config.method == "posterior":  # whose settings say where rates come from
         check_components(first_config(config), split.labels)
+    check_components(last_config(config, folder), split.labels)
     if config.folds > len(split.train):
         raise TrilabelError(f"--folds {config.folds}, but there are {len(split.train)} training images; use fewer")
 

@@ -26,7 +26,7 @@ from trilabel.training.target_worth import describe, ranking_of, worth_of
 from trilabel.training.teacher_scores import Part, Scored, teacher_scores
 from trilabel.training.teachers import fitted_rates_of, posterior_settings
 
-_MOST_LABELS_KEPT = 1_000_000_000  # whose scores are in memory at once, 2 bytes each
+_MOST_LABELS_KEPT = 500_000_000  # whose scores are in memory at once, 2 bytes each
 _LABELS_AT_ONCE = 2**24
 
 
