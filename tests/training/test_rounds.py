@@ -90,6 +90,8 @@ def test_the_summary_says_what_the_targets_are_worth(one_named: Dataset, whole: 
     assert summary["above_half"] == (found > 0.5).sum()
     assert summary["hidden_positives"] == (hidden > 0).sum()
     assert summary["average_precision"] == pytest.approx(np.nanmean(metrics.average_precision(found, hidden)), abs=0.01)
+    together = metrics.average_precision(found.reshape(-1, 1), hidden.reshape(-1, 1))[0]
+    assert summary["average_precision_of_all"] == pytest.approx(together, abs=0.01)
     if summary["above_half"]:
         assert summary["precision_above_half"] == pytest.approx((hidden[found > 0.5] > 0).mean())
     gaps = []

@@ -2,11 +2,13 @@
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from torch import Tensor
 
 from trilabel import metrics
 from trilabel.labels import Labels
 from trilabel.labels.targets import LOWEST
+from trilabel.methods.posterior.silence import Silence
 from trilabel.metrics.means import mean
 
 _MOST_LABELS_RANKED = 200_000_000
@@ -41,17 +43,19 @@ def worth_of(targets: sp.csr_array, labels: Labels, truth: Labels | None) -> dic
     return numbers
 
 
-def ranking_of(scores: Tensor, labels: Labels, truth: Labels) -> dict[str, float]:
+def ranking_of(scores: Tensor, labels: Labels, truth: Labels, silence: Silence) -> dict[str, float]:
     """The average precision of hidden positives among the unknown labels: mean over classes, and of all together.
 
-    scores: N×C logits. Nothing where there are too many labels for it.
+    scores: N×C logits, of which targets were made. Nothing where there are too many labels for it.
     """
     if np.prod(labels.shape) > _MOST_LABELS_RANKED:
         return {}
-    hidden = np.where(labels.to_signed() == 0, truth.to_signed(), 0).astype(np.int8)
+    known = labels.to_signed()
+    odds = scores.float() + silence.log_factor(scores.float(), torch.from_numpy(known))
+    hidden = np.where(known == 0, truth.to_signed(), 0).astype(np.int8)
     ranked = {
-        "average_precision": mean(metrics.average_precision(scores.float(), hidden)),
-        "average_precision_of_all": mean(metrics.average_precision(scores.float().view(-1, 1), hidden.reshape(-1, 1))),
+        "average_precision": mean(metrics.average_precision(odds, hidden)),
+        "average_precision_of_all": mean(metrics.average_precision(odds.view(-1, 1), hidden.reshape(-1, 1))),
     }
     found = {name: value for name, value in ranked.items() if not np.isnan(value)}
     return {"hidden_positives": int((hidden > 0).sum())} | found

@@ -57,7 +57,7 @@ def make_targets(
         truth = None if dataset.truth is None else dataset.truth[np.concatenate(rows)]
         summary = worth_of(csr, labels, truth)
         if kept and truth is not None:
-            summary |= ranking_of(scores, labels, truth)
+            summary |= ranking_of(scores, labels, truth, silence)
         log.info(describe(summary))
         summary["seconds"] = round(time.monotonic() - began, 3)
         write_text(folder.targets_summary, json.dumps(summary, indent=1))
