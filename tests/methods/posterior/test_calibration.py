@@ -1,5 +1,7 @@
 """Scores corrected by class, on labels drawn from known probabilities: the scores are off by a number per class."""
 
+from unittest.mock import ANY
+
 import numpy as np
 import pytest
 import torch
@@ -68,6 +70,10 @@ def test_one_of_k_fixes_classes_beside_each_other_and_keeps_the_level() -> None:
     # All classes up alike: labels of one positive per image cannot tell, and in the mean it is left as it is.
     alike = class_biases(logits + 0.7, labels, silence)
     assert abs((alike * named).sum() / named.sum()) < 0.02
+    # Unless it is known how many positives an image has.
+    known = Silence(None, positives=float(truth.sum(1).mean()))
+    assert errors(logits + 0.7, labels, silence, truth) > 0.15
+    assert errors(logits + 0.7 + class_biases(logits + 0.7, labels, known), labels, known, truth) < 0.05
 
 
 def test_a_model_that_is_right_is_left_alone() -> None:
@@ -112,7 +118,9 @@ def test_where_rates_come_from() -> None:
     tags = Labels.from_signed((truth & (np.random.default_rng(3).random(truth.shape) < 0.5)).astype(np.int8))
     full = Labels.from_signed(np.where(truth, 1, -1).astype(np.int8))[:200]
     settings = PosteriorSettings()
-    assert find_silence(settings, one_named(truth), None).rates is None
+    assert find_silence(settings, one_named(truth), None) == Silence(None, note=ANY)
+    few = find_silence(settings, one_named(truth), Labels.from_signed(np.where(truth, 1, -1).astype(np.int8))[:20])
+    assert few.rates is None and few.positives == pytest.approx(truth[:20].sum(1).mean())
     by_shares = find_silence(settings, tags, full)
     assert by_shares.rates is not None and by_shares.rates[0].mean() == pytest.approx(0.5, abs=0.1)
     nothing = find_silence(settings, tags, None)  # tags alone: how often they are given is anybody's guess

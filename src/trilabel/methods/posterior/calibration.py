@@ -29,10 +29,10 @@ def targets_of(logits: Tensor, labels: Tensor, silence: Silence) -> Tensor:
 def class_biases(scores: Tensor, labels: Labels, silence: Silence) -> Tensor:
     """C: what to add to the logits of each class so that as many positives are to be expected as its labels say.
 
-    With rates e⁺ a class has named ÷ e⁺ positives, named − named ones unknown. Where the known positives of an image
-    were drawn from all it has, they would be drawn alike again: the share of each class among them is kept, but not how
-    many positives an image has, of which such labels say nothing. Where labels are missing at random all biases are 0:
-    the model learned from negatives, too.
+    With rates e⁺ a class has named ÷ e⁺ positives, all but the named ones unknown. Where the known positives of an
+    image were drawn from all it has, they would be drawn alike again, which fixes classes beside each other. How many
+    positives an image has such labels do not say: fully labelled images do, and without them that stays as the model
+    has it. Where labels are missing at random all biases are 0: the model learned from negatives, too.
     """
     named = _named(labels)
     if silence.by_fit or not named.any():
@@ -41,25 +41,35 @@ def class_biases(scores: Tensor, labels: Labels, silence: Silence) -> Tensor:
     if silence.rates is not None:
         used &= silence.log_factor(torch.zeros(1), torch.zeros(1)).abs() > _SAYS_SOMETHING
         used &= silence.rates[0] > 0
-    biases = torch.zeros(scores.shape[1])
+    biases, level = torch.zeros(scores.shape[1]), torch.zeros(())
     for _ in range(_STEPS if used.any() else 0):
-        needed, expected = _balance(scores, labels, silence, biases, named)
-        change = torch.where(used, (needed.clamp(min=1e-6) / expected.clamp(min=1e-6)).log(), 0)
-        new = biases + change.clamp(-1, 1)
-        if silence.rates is None:  # the level stays that of the model
-            new = torch.where(used, new - (new * named).sum() / named.sum(), 0)
-        new = new.clamp(-LARGEST_BIAS, LARGEST_BIAS)
-        close, biases = bool((new - biases).abs().max() < _CLOSE), new
-        if close:
+        before = biases + level
+        needed, expected, hidden = _balance(scores, labels, silence, before, named)
+        biases = biases + torch.where(used, _step(needed, expected), 0)
+        if silence.rates is None:
+            biases = torch.where(used, biases - (biases * named).sum() / named.sum(), 0)
+            if silence.positives is not None:
+                there = silence.positives * int((~full_rows(labels)).sum()) - named.sum()
+                level = (level + _step(there, hidden.sum())).clamp(-LARGEST_BIAS, LARGEST_BIAS)
+        biases = biases.clamp(-LARGEST_BIAS, LARGEST_BIAS)
+        if (biases + level - before).abs().max() < _CLOSE:
             break
-    return biases * named / (named + _FEW)
+    return (biases * named / (named + _FEW) + level).clamp(-LARGEST_BIAS, LARGEST_BIAS)
 
 
-def _balance(scores: Tensor, labels: Labels, silence: Silence, biases: Tensor, named: Tensor) -> tuple[Tensor, Tensor]:
-    """(what the unknown labels of each class should add up to, what they do), in positives or in namings."""
-    needed, expected = torch.zeros_like(biases), torch.zeros_like(biases)
+def _step(wanted: Tensor, found: Tensor) -> Tensor:
+    """The change of logits that would make up for the difference if all were near 0."""
+    return (wanted.clamp(min=1e-6) / found.clamp(min=1e-6)).log().clamp(-1, 1)
+
+
+def _balance(
+    scores: Tensor, labels: Labels, silence: Silence, biases: Tensor, named: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(what the unknown labels of each class should add up to, what they do, in positives or namings; the targets)."""
+    needed, expected, together = (torch.zeros_like(biases) for _ in range(3))
     for logits, known in _blocks(scores, labels):
         targets = targets_of(logits + biases, known, silence)
+        together += targets.sum(0)
         if silence.rates is not None:
             expected += targets.sum(0)
             continue
@@ -70,7 +80,7 @@ def _balance(scores: Tensor, labels: Labels, silence: Silence, biases: Tensor, n
         expected += (targets * m / (m + 1 + hidden - targets).clamp(min=1)).sum(0)
     if silence.rates is not None:
         needed = named * (1 / silence.rates[0].clamp(min=1e-6) - 1)
-    return needed, expected
+    return needed, expected, together
 
 
 def same_counts(scores: Tensor, like: Tensor, labels: Labels) -> Tensor:

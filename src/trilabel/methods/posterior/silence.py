@@ -11,6 +11,7 @@ from torch import Tensor
 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.labels.expected_positives import expected_positives
 from trilabel.losses.posterior import one_of_k_log_factor
 from trilabel.methods.posterior.settings import PosteriorSettings
 from trilabel.methods.posterior.sources import find_source
@@ -21,6 +22,7 @@ class Silence:
     """How often labels are known, and whether that also fixes how common each class is."""
 
     rates: Tensor | None  # 2×C: e⁺ and e⁻; None where an image's known positives were drawn from all that it has
+    positives: float | None = None  # per image, where that is known from fully labelled ones
     by_fit: bool = False  # the rates were found by a model, which known negatives keep calibrated
     note: str = ""  # what the user should know
 
@@ -45,12 +47,14 @@ def find_silence(
     try:
         source = find_source(settings, labels, validation)
     except TrilabelError as error:
-        return Silence(nothing, True, f"that a label is unknown is taken to say nothing of it ({error})")
+        return Silence(nothing, by_fit=True, note=f"that a label is unknown is taken to say nothing of it ({error})")
     if source.kind == "one-of-k":
-        return Silence(None, note=source.notes[0])
+        found = expected_positives(labels, validation)
+        return Silence(None, None if found.source == "guess" else found.value, note=source.notes[0])
     if source.kind == "fit":
         if fitted is not None:
-            return Silence(fitted.float(), True, "rates of known labels as the first round fitted them")
-        return Silence(nothing, True, "labels are taken to be missing at random: no first round fitted their rates")
+            return Silence(fitted.float(), by_fit=True, note="rates of known labels as the first round fitted them")
+        note = "labels are taken to be missing at random: no first round fitted their rates"
+        return Silence(nothing, by_fit=True, note=note)
     rates = np.stack((source.rates.positives, source.rates.negatives))
     return Silence(torch.from_numpy(rates).float(), note=source.notes[0])
