@@ -16,16 +16,19 @@ from trilabel.settings import filled
 SETTINGS_OF = {"method": "settings", "head": "head_settings", "graph": "graph_settings", "relabel": "relabel_settings"}
 # The fields that make a method what it is; the others say how it is trained.
 METHOD_FIELDS = (*SETTINGS_OF, *SETTINGS_OF.values(), "augment", "stages", "linear_epochs")
+TeacherViews = Literal["mirror", "crops"]
 LARGEST_IMAGE = 10_000  # pixels on a side, whoever asks for it
 _POSITIVE = (
     *("epochs", "linear_epochs", "batch_size", "accumulate", "lr", "linear_lr"),
-    *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices"),
+    *("lr_step_epochs", "lr_step_factor", "clip_gradient", "image_size", "patience", "devices", "rounds", "folds"),
 )
 _AT_MOST = {  # more than anybody needs, and little enough that a stranger's configuration cannot fill the memory
     "image_size": LARGEST_IMAGE,
     "batch_size": 1 << 20,
     "workers": 1024,
     "devices": 1024,
+    "rounds": 2,
+    "folds": 100,
 }
 _NOT_NEGATIVE = ("head_lr_scale", "workers", "weight_decay", "momentum", "seed", "save_minutes")
 
@@ -120,6 +123,19 @@ class Config:
     """Largest norm of the gradient; a longer gradient is scaled down to it."""
     ema: float = 0.0
     """Decay of the exponential moving average of the weights, which is then scored and saved; 0: no average."""
+
+    rounds: int = 1
+    """2: train again from the start, on what the first run believes of the unknown labels; takes twice as long, and
+    the time of scoring the training images twice."""
+    teachers: tuple[str, ...] = ()
+    """Folders of runs on the same classes, of any method, whose scores are averaged to teach this run; with --rounds 2
+    beside its own first round."""
+    teacher_views: TeacherViews = "mirror"
+    """What teachers see of an image: it and its mirror image; crops: also nine crops of it, which finds small objects
+    and takes ten times as long to score."""
+    folds: int = 1
+    """With --rounds 2: so many first runs, each on all but its part of the images, which it then scores (cross-fitting,
+    so that no image is scored by a model that learned its labels)."""
 
     select: str = "mAP"
     """The validation metric that chooses the best epoch."""

@@ -98,7 +98,12 @@ def filled(kind: type[S], values: Any, what: str) -> S:
                 raise TrilabelError(f"{f.name} of {what} cannot be {repr(values[f.name])[:80]}")
         elif f.default is MISSING and f.default_factory is MISSING:
             raise TrilabelError(f"{what} has no {f.name}")
-    return kind(**values)
+    return kind(**{name: tuple(value) if _is_sequence(hints[name]) else value for name, value in values.items()})
+
+
+def _is_sequence(hint: Any) -> bool:
+    """Whether this is a tuple of any length, which JSON has as a list."""
+    return get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis
 
 
 def _is_a(hint: Any, value: Any) -> bool:
@@ -112,6 +117,8 @@ def _is_a(hint: Any, value: Any) -> bool:
         return any(type(value) is type(choice) and value == choice for choice in inner)
     if origin in (list, Sequence):
         return isinstance(value, list) and all(_is_a(inner[0], item) for item in value)
+    if _is_sequence(hint):
+        return isinstance(value, list | tuple) and all(_is_a(inner[0], item) for item in value)
     if origin is tuple:
         return isinstance(value, list) and len(value) == len(inner) and all(map(_is_a, inner, value))
     if origin is Mapping:

@@ -83,6 +83,26 @@ def test_ctrl_c_saves_and_exits_130_and_resume_needs_the_folder_only(project: Pa
         assert same(tensors_of(out, name), tensors_of(run, name))
 
 
+def test_two_rounds_are_resumed_by_the_folder_that_was_named(
+    project: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Stopped in the first of them; runs that teach are found from anywhere."""
+    monkeypatch.chdir(run.parent)
+    out = tmp_path / "stopped"
+    arguments = ["train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK]
+    arguments += ["--rounds", "2", "--teachers", run.name, run.name, "--method", "known-only", "--epochs", "1"]
+    stopped = stopped_command([*arguments, "--save-minutes", "0"], signal.SIGINT, "last.safetensors", times=2)
+    assert stopped.returncode == 130, stopped.stderr
+    assert f"--resume {out}\n" in stopped.stderr
+    assert (out / "round-1" / "last.safetensors").is_file() and not (out / "last.safetensors").exists()
+    monkeypatch.chdir(tmp_path)
+    assert result(capsys, "train", "--resume", "stopped")["epochs"] == 1
+    config = config_of(out)
+    assert (config["rounds"], config["teachers"], config["method"]) == (2, [str(run)] * 2, "known-only")
+    assert call("report", out) == 0 and call("evaluate", out, "--split", "test") == 0
+    assert "--teachers" in complaint(capsys, "train", "--resume", out, "--teachers", run, code=2)
+
+
 # Runs a command in a terminal of its own, which it closes when training has started; prints the exit code.
 _IN_TERMINAL = """
 import os, pty, sys

@@ -75,6 +75,8 @@ words = st.text("ab 'é\"$\\=-.", min_size=1, max_size=6).map(lambda text: f"x{t
 def values_of(name, kind):
     if get_origin(kind) is Literal:
         return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple:
+        return st.lists(words, max_size=3).map(tuple)
     kinds = get_args(kind) or (kind,)
     whole = st.integers(1, 10**6)
     drawn = {int: whole, float: st.floats(1e-30, 1e30), bool: st.booleans(), str: words}

@@ -12,13 +12,15 @@ import pytest
 
 import trilabel as tl
 from tests.support.comparisons import Stop, kinds, without_time
+from tests.support.runs import killed_at_batch
 from trilabel.compare import Comparison, MethodRow, Spec, recipe_row, runner
-from trilabel.compare.runs import RunExecutor
+from trilabel.compare.runs import RunExecutor, Scoring
 from trilabel.compare.store import open_comparison
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.locks import try_lock
 from trilabel.methods import METHODS
+from trilabel.training.run_folder import RunFolder
 
 GROUPS = ("mAP_G1", "mAP_G2", "mAP_G3", "mAP_G4", "mAP_G5")
 
@@ -44,6 +46,24 @@ def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
         assert cell.known_share == pytest.approx(cell.known / (len(learned_from) * 14))
     assert cells[0].known == 72 * 14 and cells[2].known == 72
     assert len({cell.metrics["mAP"] for cell in cells}) == 6
+
+
+def test_a_cell_of_two_rounds_is_stopped_and_resumed_and_its_time_counts_all(small_scenes, base, tmp_path):
+    row = MethodRow("twice", replace(base, method="assume-negative", rounds=2, folds=2))
+    spec = Spec((row,), ("single-positive",))
+    executor = RunExecutor(small_scenes, spec, tmp_path / "compared", Scoring(), {"data": "DATA"})
+    folder = executor.folder("cells", row, "single-positive", row.config)
+    open_comparison(tmp_path / "compared", small_scenes, {"data": "DATA"})
+    with killed_at_batch(14):
+        executor.train(folder, "single-positive", row.config)
+    (cell,) = Comparison(small_scenes, spec, tmp_path / "compared").run()
+    histories = [RunFolder(folder / place).read_history() for place in (".", "round-1/fold-1", "round-1/fold-2")]
+    trained = sum(record.seconds + record.val_seconds for history in histories for record in history)
+    scored = json.loads((folder / "targets.json").read_text())["seconds"]
+    assert [len(history) for history in histories] == [1, 1, 1] and scored > 0
+    assert cell.seconds == pytest.approx(trained + scored)
+    assert not list(folder.rglob("*.safetensors"))  # of no round, as without --keep
+    assert "--rounds 2" in cell.command and "--folds 2" in cell.command
 
 
 def test_seeds_change_the_training_and_not_which_labels_are_known(small_scenes, base, tmp_path):

@@ -2,12 +2,14 @@
 
 from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 import torch
 
+from tests.support.fixed_targets import with_targets
 from tests.support.threads import as_processes
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
@@ -53,6 +55,12 @@ def case(*what):
 every = pytest.mark.parametrize("name", METHODS)
 
 
+@pytest.fixture(autouse=True)
+def files(monkeypatch, tmp_path):
+    """A place for the files that a method cannot do without."""
+    monkeypatch.chdir(tmp_path)
+
+
 def batch_of(name, labels, epoch=1, warm_up=False, rows=None):
     rows = torch.arange(len(labels)) if rows is None else torch.tensor(rows)
     shape = (4, 4) if "semantic" in METHODS[name].heads else () if METHODS[name].heads else (2, 2)
@@ -65,6 +73,7 @@ def method_for(name, settings, labels):
     torch.manual_seed(0)
     try:
         features = model_for(name, labels).head.class_size or FEATURES
+        settings = with_targets(name, settings, labels, Path.cwd())
         return create_method(name, settings, labels, features, validation_of(labels))
     except TrilabelError as error:
         assert "\n" not in str(error) and " Use " in str(error) and str(error).startswith(name)
@@ -308,6 +317,7 @@ def test_the_memory_that_a_method_says_it_needs_is_what_its_tables_take(name):
     labels = Labels.from_signed(np.random.default_rng(0).choice(np.array([-1, 0, 1], np.int8), (997, 13)))
     for settings in [*choices_of(name), *([{"memory": 997}] if name == "imcl" else [])]:
         with case(name, settings):
+            settings = with_targets(name, settings, labels, Path.cwd())
             method = create_method(name, settings, labels, FEATURES, validation_of(labels))
             tables = [buffer for buffer in method.buffers() if buffer.ndim and len(buffer) == 997]
             needed = METHODS[name].memory_needed(method.settings, labels, FEATURES)

@@ -360,7 +360,7 @@ def test_resuming_keeps_the_memory_layout_of_the_optimizer(
     run = train(small_scenes, config, tmp_path / "run")
     fabric = Fabric(accelerator="cpu", devices=1)
     job = prepare(fabric, split_for_training(small_scenes, config), config, RunFolder(run.folder), resumes=True)
-    restore(job)
+    restore(job, config)
     enter(job, job.stages[0])
     layouts = [
         (parameter.stride(), memory["exp_avg"].stride()) for parameter, memory in job.state.optimizer.state.items()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import trilabel as tl
 from tests.support import two_processes
+from tests.support.fixed_targets import with_targets
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -295,9 +296,12 @@ REMEMBERING: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "settings"), REMEMBERING)
-def test_a_batch_without_images_is_not_remembered(name: str, settings: dict[str, Any], some_known: Dataset) -> None:
+def test_a_batch_without_images_is_not_remembered(
+    name: str, settings: dict[str, Any], some_known: Dataset, tmp_path: Path
+) -> None:
     labels, val = (some_known.labels[some_known.rows_of(split)] for split in ("train", "val"))
     model = create_model(Config(), labels.shape[1], image_size=32)
+    settings = with_targets(name, settings, labels, tmp_path)
     method = create_method(name, settings, labels, model.backbone.features, val)
     task = ModelAndMethod(model, method)
     before = {key: value.clone() for key, value in method.state_dict().items()}

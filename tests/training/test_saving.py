@@ -24,6 +24,7 @@ from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.batches import epoch_order
 from trilabel.training.gradients import accumulated_gradients, restore_gradients
+from trilabel.training.run_folder import RunFolder
 from trilabel.training.saving import stop_if_asked
 from trilabel.training.state import State
 
@@ -144,7 +145,7 @@ def test_all_end_by_the_same_signal_and_after_the_checkpoint_is_written(number: 
     done: list[str] = []
     processes = SimpleNamespace(largest=lambda here: max(here, number), barrier=lambda: done.append("met"))
     state = SimpleNamespace(wait_for_files=lambda: done.append("written"))
-    job: Any = SimpleNamespace(processes=processes, state=state, signals=[], folder=SimpleNamespace(path="run"))
+    job: Any = SimpleNamespace(processes=processes, state=state, signals=[], folder=RunFolder(Path("run")))
     with pytest.raises((KeyboardInterrupt, SystemExit)) as stopped:
         stop_if_asked(job)
     assert done == ["written", "met"]

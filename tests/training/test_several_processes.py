@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.support import two_processes
+from tests.support.fixed_targets import with_targets
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
 from tests.support.two_processes import Run, Training
 from trilabel import load, train
@@ -87,6 +88,9 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
     "semantic-blending": (method("semantic-blending", "semantic", start=0, every=1, prototypes=2) | SMALL_HEAD, 4),
     **{f"relabel {name}": (relabel(name), 5) for name in STRATEGIES if name != "ensemble"},
     "relabel proportion, linear": (relabel("proportion") | {"stages": "linear"}, 4),
+    "taught": (method("taught"), 4),
+    "two rounds, stopped in the first": (method("assume-negative") | {"rounds": 2}, 2),
+    "two rounds, stopped in the second": (method("assume-negative") | {"rounds": 2, "teacher_views": "crops"}, 9),
     "accumulated": ({"accumulate": 2}, 2),
 }
 
@@ -102,7 +106,15 @@ def test_stopped_and_resumed_it_is_the_run_that_was_not_stopped(
     name: str, in_two: Run, holes: Dataset, config: Config, tmp_path: Path
 ) -> None:
     changes, stop_at = CASES[name]
+    changes = with_files(changes, holes, tmp_path)
     check_resumed(in_two, holes, replace(config, **changes), tmp_path, stop_at)
+
+
+def with_files(changes: dict[str, Any], dataset: Dataset, folder: Path) -> dict[str, Any]:
+    """With the files that the method cannot do without."""
+    labels = dataset.labels[dataset.rows_of("train")]
+    name, settings = changes.get("method", ""), changes.get("settings", {})
+    return changes | {"settings": with_targets(name, settings, labels, folder)}
 
 
 def test_an_ensemble_resumes_too(in_two: Run, holes: Dataset, config: Config, tmp_path: Path) -> None:
@@ -181,6 +193,8 @@ EQUAL = {
     "self-training": method("self-training"),
     "ranking": method("ranking"),
     "latent-noise": method("latent-noise", "latent-noise"),
+    "taught": method("taught"),
+    "two rounds": method("assume-negative") | {"rounds": 2},
 }
 # The loss compares or counts within a batch, which is that of a process.
 BY_BATCH = {
@@ -206,7 +220,8 @@ def test_two_processes_learn_as_one_with_the_same_batches(
     name: str, in_two: Run, holes: Dataset, config: Config, tmp_path: Path
 ) -> None:
     """Equal where the arithmetic allows it, also where the last batch is shared out unevenly; else nearly."""
-    two = two_processes.trained(in_two, holes, linear(config, **(EQUAL | BY_BATCH)[name]), tmp_path / "two")
+    changes = with_files((EQUAL | BY_BATCH)[name], holes, tmp_path)
+    two = two_processes.trained(in_two, holes, linear(config, **changes), tmp_path / "two")
     one = train(holes, replace(two.config, devices=1, batch_size=2 * config.batch_size), tmp_path / "one")
     apart = [
         (tensor - tensors_of(one.folder)[key]).abs().max().item()

@@ -111,7 +111,8 @@ class Compare:
 
         if bool(self.recipes) == (self.rows is not None):
             raise UsageError("give either --recipes to compare, or --rows FILE.toml")
-        base = replace(self.config, weights=absolute_path(self.config.weights))
+        teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
+        base = replace(self.config, weights=absolute_path(self.config.weights), teachers=teachers)
         if self.rows is not None:
             return self._spec_in_file(self.rows, base)
         if not self.labels or not self.seeds:

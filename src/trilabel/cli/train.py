@@ -19,7 +19,7 @@ from trilabel.recipes import resolve
 if TYPE_CHECKING:
     from trilabel.training.run_folder import Run
 
-_MAY_NAME_FILES = ("vectors", "graph", "side", "runs")  # settings whose paths are made absolute
+_MAY_NAME_FILES = ("vectors", "graph", "side", "runs", "targets")  # settings whose paths are made absolute
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,8 @@ class Train:
 
     def chosen_config(self) -> Config:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""
-        return replace(self.config, weights=absolute_path(self.config.weights), **self._settings())
+        teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
+        return replace(self.config, weights=absolute_path(self.config.weights), teachers=teachers, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
         """The settings of each component: the recipe's if the component is the recipe's, changed by --set."""

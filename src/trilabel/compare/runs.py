@@ -18,6 +18,7 @@ from trilabel.log import quiet
 from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
+from trilabel.training.teaching import targets_seconds
 
 _METRICS = ("mAP", "CF1", "OF1")
 _POINTING_METRICS = ("pointing_game", "pointing_game_by_class")
@@ -105,6 +106,7 @@ class RunExecutor:
 
 
 def seconds_of(folder: Path) -> float:
-    """Time of training and validation, over all starts of a run."""
-    history = RunFolder(folder).read_history()
-    return float(sum(record.seconds + record.val_seconds for record in history))
+    """Time of training and validation, over all starts and rounds of a run, and of scoring between rounds."""
+    histories = [RunFolder(file.parent).read_history() for file in folder.rglob(RunFolder(folder).metrics.name)]
+    trained = sum(record.seconds + record.val_seconds for history in histories for record in history)
+    return float(trained + targets_seconds(RunFolder(folder)))

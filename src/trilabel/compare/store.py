@@ -49,7 +49,7 @@ def finish(folder: Path, result: Mapping[str, Any], keep: bool) -> None:
 
 
 def _delete_checkpoints(folder: Path, keep_best: bool) -> None:
-    for file in folder.glob("*.safetensors"):
+    for file in folder.rglob("*.safetensors"):  # also those of a first round
         if not (keep_best and file == RunFolder(folder).best):
             file.unlink(missing_ok=True)
 

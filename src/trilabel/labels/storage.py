@@ -2,8 +2,10 @@
 
 import math
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,7 +51,7 @@ def load(path: str | Path) -> Parts:
     """Reads a file that `save` wrote; nothing is unpickled."""
     try:
         with open_input(path) as opened, zipfile.ZipFile(opened) as archive:
-            file = _Arrays(archive)
+            file = Arrays(archive)
             version, *shape = file["format"].tolist()
             if version != _FORMAT:
                 raise TrilabelError(
@@ -69,7 +71,7 @@ def load(path: str | Path) -> Parts:
         raise TrilabelError(f"{path}: not a labels file, or cut short ({reason}); write it again") from error
 
 
-class _Arrays:
+class Arrays:
     """The arrays of an .npz, each read when it is asked for and only if it is as large as the file says.
 
     `np.load` would unpack a few bytes to gigabytes, and make room for any shape that a header names.
@@ -78,7 +80,17 @@ class _Arrays:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Of an array, without reading it."""
+        with self._opened(name) as (_, shape, _):
+            return shape
+
     def __getitem__(self, name: str) -> NDArray[Any]:
+        with self._opened(name) as (file, shape, dtype):
+            return np.frombuffer(file.read(), dtype).reshape(shape)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype[Any]]]:
         about = self._archive.getinfo(f"{name}.npy")
         if about.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{name!r} is compressed")
@@ -89,4 +101,4 @@ class _Arrays:
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             if dtype.hasobject or math.prod(shape) * dtype.itemsize != about.file_size - file.tell():
                 raise ValueError(f"{name!r} is not as large as its header says")
-            return np.frombuffer(file.read(), dtype).reshape(shape)
+            yield file, shape, dtype

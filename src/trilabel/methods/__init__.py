@@ -22,6 +22,7 @@ from trilabel.methods.role import Role
 from trilabel.methods.selective import Selective
 from trilabel.methods.self_training import SelfTraining
 from trilabel.methods.semantic import HeterogeneousTransfer, SemanticBlending, SemanticTransfer
+from trilabel.methods.taught import Taught
 from trilabel.settings import settings_of
 
 __all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_method", "create_method"]
@@ -46,6 +47,7 @@ METHODS: dict[str, type[Method[Any]]] = {
     "semantic-blending": SemanticBlending,
     "latent-noise": LatentNoise,
     "label-rnn": LabelRnn,
+    "taught": Taught,
 }
 
 

@@ -1,10 +1,12 @@
 """`trilabel.train`: from a data set and a recipe to a run folder, in one process or several."""
 
+import gc
 import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,18 @@ from lightning_fabric import Fabric
 
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.data.images import lost_worker_explained
+from trilabel.data.images import lost_worker_explained, open_images
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
+from trilabel.models import create_backbone
 from trilabel.recipes import resolve
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
 from trilabel.training.loop import fit
-from trilabel.training.resume import restore
+from trilabel.training.resume import refuse_other_settings, restore
+from trilabel.training.rounds import check_rounds, has_rounds, last_config, teach
 from trilabel.training.run_folder import Run, RunFolder
 from trilabel.training.run_lock import lock_run
 from trilabel.training.setup import Job, prepare
@@ -97,14 +101,37 @@ class ProcessWork:
 
     def _train(self, fabric: Fabric) -> None:
         with self._folder_held(fabric):
-            job = self._start(fabric)
-            try:
-                fit(job)
-            except BaseException:
-                with suppress(Exception):  # the first error is the one that counts
-                    job.state.wait_for_files()
-                raise
-            job.state.wait_for_files()
+            if has_rounds(self.config):
+                self._train_in_rounds(fabric)
+            else:
+                self._train_round(fabric, self.config, self.resume)
+
+    def _train_in_rounds(self, fabric: Fabric) -> None:
+        check_rounds(self.split, self.config, self.folder)
+        if not self.resume:
+            self._describe_first(fabric)
+        teach(fabric, self.split, self.config, self.folder, partial(self._train_first, fabric))
+        log.info(f"last round ({self.folder.path})")
+        self._train_round(fabric, last_config(self.config, self.folder), begun=True)
+
+    def _train_first(self, fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFolder) -> None:
+        """Trains a first round in its own folder, or resumes it; this folder's lock keeps others from it, too."""
+        begun = fabric.broadcast(folder.is_described())
+        ProcessWork(split, config, folder, begun, True, self.source)._train_round(fabric, config, begun)
+        gc.collect()  # its images make room for those of the next round
+        if fabric.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _train_round(self, fabric: Fabric, config: Config, begun: bool) -> None:
+        """config: of this round. begun: the folder has its description, and perhaps a checkpoint."""
+        job = self._start(fabric, config, begun)
+        try:
+            fit(job)
+        except BaseException:
+            with suppress(Exception):  # the first error is the one that counts
+                job.state.wait_for_files()
+            raise
+        job.state.wait_for_files()
 
     @contextmanager
     def _folder_held(self, fabric: Fabric) -> Iterator[None]:
@@ -122,12 +149,30 @@ class ProcessWork:
                 raise TrilabelError(refusal)
             yield
 
-    def _start(self, fabric: Fabric) -> Job:
-        check_all_see(self.folder.path if self.resume else self.folder.path.parent, fabric)
-        resumes = self.resume and self.folder.last.exists()
-        job = prepare(fabric, self.split, self.config, self.folder, resumes)
-        if self.resume:
-            restore(job)
+    def _describe_first(self, fabric: Fabric) -> None:
+        """Makes the folder before the first round, so that the run can be resumed from then on."""
+        config, dataset, path = self.config, self.split.dataset, self.folder.path
+        size = config.image_size or create_backbone(config.backbone).image_size
+        check_all_see(path.parent, fabric)
+        images = dataset.images_of(self.split.train)  # what cannot be opened is refused before a run is replaced
+        open_images(*images, size, fabric.device, "none", config.workers, config.broken, fabric.is_global_zero)
+        if fabric.is_global_zero:
+            self.folder.make_empty()
+            self.folder.describe(RunDescription(config, list(dataset.classes), size, self.source), self.split.labels)
+        fabric.barrier()
+
+    def _start(self, fabric: Fabric, config: Config, begun: bool) -> Job:
+        check_all_see(self.folder.path if begun else self.folder.path.parent, fabric)
+        resumes = begun and self.folder.last.exists()
+        if begun:
+            refuse_other_settings(self.folder, self.config)
+        job = prepare(fabric, self.split, config, self.folder, resumes)
+        if begun:
+            if has_rounds(self.config) and not resumes:  # it was described before its images were opened
+                if fabric.is_global_zero:
+                    job.labels.save(self.folder.labels)
+                fabric.barrier()
+            restore(job, self.config)
             if fabric.is_global_zero:
                 self.folder.remove_leftovers()
         elif fabric.is_global_zero:

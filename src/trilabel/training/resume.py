@@ -1,10 +1,13 @@
 """Resuming a run: from its last checkpoint, with the labels and settings it was started with."""
 
 import json
+from dataclasses import fields
 
+from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.training import checkpoint, history
+from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import Job
 
 # Between start and resumption.
@@ -12,15 +15,22 @@ MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience
 _MOST_LINES_WITHOUT_CHECKPOINT = 3  # of metrics.jsonl: what writes checkpoints on a GPU is at most two behind
 
 
-def restore(job: Job) -> None:
-    """Loads the last checkpoint; raises an error if labels or settings differ from those of the start."""
-    path, before = job.folder.path, job.folder.read().config.to_json()
-    now = json.loads(json.dumps(job.config.to_json()))  # as `before` was read: lists for tuples
-    changed = {name for name in before if before[name] != now[name]} - MAY_CHANGE
+def refuse_other_settings(folder: RunFolder, config: Config) -> None:
+    """Raises an error if a run was started with other settings."""
+    before, now = folder.read().config, Config.from_json(json.loads(json.dumps(config.to_json())))  # lists for tuples
+    changed = {f.name for f in fields(Config) if getattr(before, f.name) != getattr(now, f.name)} - MAY_CHANGE
     if changed:
         raise TrilabelError(
-            f"{path}: this run was started with other settings ({', '.join(sorted(changed))}); start a new one"
+            f"{folder.path}: this run was started with other settings ({', '.join(sorted(changed))}); start a new one"
         )
+
+
+def restore(job: Job, config: Config) -> None:
+    """Loads the last checkpoint; raises an error if labels differ from those of the start.
+
+    config: the run's, as its folder has it; that of the job differs from it in the last of several rounds.
+    """
+    path = job.folder.path
     if Labels.load(job.folder.labels) != job.labels:
         raise TrilabelError(f"{path}: the labels differ from those this run was started with; start a new one")
     if job.folder.last.exists():  # otherwise it was stopped before its first checkpoint and starts from the beginning
@@ -32,7 +42,7 @@ def restore(job: Job) -> None:
         raise TrilabelError(f"{job.folder.last}: missing, though epochs are done; restore it or start a new run")
     history.check(job.folder.metrics, job.state.progress.records)
     if job.processes.is_first:
-        job.folder.change_config(job.config)
+        job.folder.change_config(config)
         history.cut(job.folder.metrics, job.state.progress.records)
 
 

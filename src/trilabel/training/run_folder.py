@@ -32,6 +32,12 @@ class RunFolder:
     """The files of a run: their names, and how to write them safely."""
 
     path: Path
+    part_of: Path | None = None  # the folder of the run that this is a first round of
+
+    @property
+    def to_resume(self) -> Path:
+        """The folder to name where a stopped run is to be resumed."""
+        return self.part_of or self.path
 
     @property
     def last(self) -> Path:
@@ -77,6 +83,21 @@ class RunFolder:
         """The records of all epochs, one per line."""
         return self.path / "metrics.jsonl"
 
+    @property
+    def targets(self) -> Path:
+        """What the first round believes of the unknown labels, from which the last round learns."""
+        return self.path / "targets.npz"
+
+    @property
+    def targets_summary(self) -> Path:
+        """Numbers about these targets."""
+        return self.path / "targets.json"
+
+    def first_round(self, fold: int | None = None) -> "RunFolder":
+        """The folder of the first round, or of one of several that leave a part of the images out each."""
+        place = self.path / "round-1"
+        return RunFolder(place if fold is None else place / f"fold-{fold}", self.path)
+
     def annotations(self) -> NDArray[np.int64] | None:
         """Known training labels of each class, of either sign; None where the labels were removed from the folder."""
         if not self.labels.is_file():
@@ -105,7 +126,7 @@ class RunFolder:
         What a run leaves that was killed before its config.json was there is no run, and does not count.
         """
         if resume:
-            if not (self.path / _DESCRIPTION).is_file():
+            if not self.is_described():
                 raise TrilabelError(
                     f"{self.path}: no run to resume here (no {_DESCRIPTION}); start a new run, without resume"
                 )
@@ -116,6 +137,10 @@ class RunFolder:
                 raise TrilabelError(f"{self.path}: this folder exists and is not a trilabel run; choose another")
             if not overwrite:
                 raise TrilabelError(f"{self.path}: this folder exists; choose another, or pass --resume or --overwrite")
+
+    def is_described(self) -> bool:
+        """Whether there is a run, which then can be resumed."""
+        return (self.path / _DESCRIPTION).is_file()
 
     def _holds_something(self) -> bool:
         """Whether the folder contains anything other than temporary files of a killed process."""
@@ -162,7 +187,7 @@ class RunFolder:
 
     def refuse_if_removed(self) -> None:
         """Raises an error if the folder or its description was deleted since the run began."""
-        if lock_lost(self.path) or not (self.path / _DESCRIPTION).is_file():
+        if lock_lost(self.path) or not self.is_described():
             raise TrilabelError(
                 f"{self.path}: this folder, or its {_DESCRIPTION}, was removed while the run was training, so nothing "
                 "can be saved; start the run again"
@@ -195,7 +220,7 @@ class RunFolder:
         try:
             history.append(self.metrics, record, number)
         except OSError as error:
-            then = f"resume the run: trilabel train --resume {self.path}"
+            then = f"resume the run: trilabel train --resume {self.to_resume}"
             raise system_error(error, self.metrics, then) from error
 
     def read_history(self) -> list[EpochRecord]:

@@ -47,5 +47,5 @@ def stop_if_asked(job: Job) -> None:
     if received := job.processes.largest(max(job.signals, default=0)):
         job.state.wait_for_files()
         job.processes.barrier()  # those that write nothing must not end before, or the one that writes is ended too
-        log.info(f"stopped; resume with: trilabel train --resume {job.folder.path}")
+        log.info(f"stopped; resume with: trilabel train --resume {job.folder.to_resume}")
         raise KeyboardInterrupt if received == signal.SIGINT else SystemExit(128 + received)

@@ -1,0 +1,130 @@
+"""Targets of unknown labels, made once and read while a model trains: only those that are not near 0.
+
+They are kept apart from labels: what somebody knows and what a model believes never mix in one file.
+"""
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trilabel.errors import TrilabelError, one_line
+from trilabel.files import replacing
+from trilabel.input_files import open_input
+from trilabel.labels.matrix import Labels
+from trilabel.labels.names import Names
+from trilabel.labels.storage import Arrays
+
+LOWEST = 0.01  # a target below it counts as 0
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Of N images K targets each, K the most that any has; the others have some of value 0."""
+
+    columns: NDArray[np.int32]  # N×K: the class of each
+    values: NDArray[np.float16]  # N×K: the probability that it is present
+    classes: Names
+    ids: Names
+
+    @classmethod
+    def from_csr(cls, csr: sp.csr_array, classes: Names, ids: Names) -> "Targets":
+        """From a sparse images × classes matrix of probabilities; see `thinned`.
+
+        >>> csr = thinned(np.array([[0.9, 0.001, 0.3], [0.0, 0.5, 0.0]], np.float32))
+        >>> Targets.from_csr(csr, Names("abc"), Names("12")).columns
+        array([[0, 2],
+               [1, 0]], dtype=int32)
+        """
+        counts = np.diff(csr.indptr)
+        shape = (csr.shape[0], max(1, int(counts.max(initial=0))))
+        columns, values = np.zeros(shape, np.int32), np.zeros(shape, np.float16)
+        place = np.repeat(np.arange(shape[0]), counts), np.arange(csr.nnz) - np.repeat(csr.indptr[:-1], counts)
+        columns[place], values[place] = csr.indices, csr.data
+        return cls(columns, values, classes, ids)
+
+    def save(self, path: str | Path) -> None:
+        """Writes an .npz file of plain arrays; an existing file is replaced completely or not at all."""
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(
+                file,
+                format=np.array([_FORMAT]),
+                columns=self.columns,
+                values=self.values,
+                classes=self.classes.buffer,
+                class_ends=self.classes.offsets,
+                ids=self.ids.buffer,
+                id_ends=self.ids.offsets,
+            )
+
+    @classmethod
+    def load_for(cls, path: str | Path, labels: Labels) -> "Targets":
+        """Those of the images that these labels are of, in their order; refuses a file of other classes or images."""
+        found = cls._load(path)
+        if found.classes != labels.classes:
+            raise TrilabelError(f"{path}: targets of other classes than these labels have; make them again")
+        rows = found.ids.positions(labels.ids)
+        if missing := int((rows < 0).sum()):
+            first = labels.ids[int(rows.argmin())]
+            raise TrilabelError(
+                f"{path}: no targets for {missing:,} of {len(rows):,} images, such as {first!r}; make them again"
+            )
+        return cls(found.columns[rows], found.values[rows], labels.classes, labels.ids)
+
+    @classmethod
+    def _load(cls, path: str | Path) -> "Targets":
+        with _opened(path) as file:
+            if file["format"].tolist() != [_FORMAT]:
+                raise ValueError(f"its format is {file['format'].tolist()}, not {_FORMAT}")
+            classes = Names.from_stored(file["classes"], file["class_ends"])
+            ids = Names.from_stored(file["ids"], file["id_ends"])
+            found = cls(file["columns"], file["values"], classes, ids)
+            found._check()
+            return found
+
+    def _check(self) -> None:
+        columns, values = self.columns, self.values
+        if columns.dtype != np.int32 or values.dtype != np.float16 or columns.shape != values.shape:
+            raise ValueError("its columns and values do not belong together")
+        if columns.ndim != 2 or len(columns) != len(self.ids):
+            raise ValueError("it has not as many rows as images")
+        if columns.size and not (columns.min() >= 0 and columns.max() < len(self.classes)):
+            raise ValueError("a column is not that of a class")
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError("a target is not between 0 and 1")
+
+    def sums(self) -> NDArray[np.float64]:
+        """C: the sum of the targets of each class."""
+        weights = self.values.ravel().astype(np.float64)
+        found: NDArray[np.float64] = np.bincount(self.columns.ravel(), weights, len(self.classes)).astype(np.float64)
+        return found
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Arrays]:
+    try:
+        with open_input(path) as opened, zipfile.ZipFile(opened) as archive:
+            yield Arrays(archive)
+    except FileNotFoundError:
+        raise TrilabelError(f"{path}: no such file of targets; train with --rounds 2 to make one") from None
+    except Exception as error:  # zipfile and NumPy raise a dozen kinds of errors for damaged bytes
+        raise TrilabelError(
+            f"{path}: not a file of targets, or cut short ({one_line(error)}); make it again"
+        ) from error
+
+
+def targets_per_image(path: str | Path) -> int:
+    """K of the targets in a file."""
+    with _opened(path) as file:
+        return file.shape("columns")[1]
+
+
+def thinned(targets: NDArray[np.float32]) -> sp.csr_array:
+    """Images × classes of probabilities without those near 0."""
+    return sp.csr_array(np.where(targets >= LOWEST, targets, np.float32(0)))

@@ -1,0 +1,79 @@
+"""Learning from fixed targets that another model gave: the second of two rounds."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.labels.targets import Targets, targets_per_image
+from trilabel.losses.posterior import target_bce
+from trilabel.methods.base import Batch, Method
+from trilabel.methods.checks import require_positives
+
+
+@dataclass(frozen=True)
+class TaughtSettings:
+    """Where the targets come from."""
+
+    targets: str = ""
+    """The file targets.npz of a run with --rounds 2 on the same images; --rounds 2 itself names its own."""
+
+
+class Taught(Method[TaughtSettings]):
+    """BCE of all labels; the target of an unknown one is what earlier models made of it."""
+
+    Settings = TaughtSettings
+    description = "unknown counts as what trained models believe of it: a second round (see --rounds)"
+    suits = "any, once a first round is trained; --rounds 2 does both"
+    cost = "as plain BCE, and memory: 6 bytes for each target of 0.01 or more"
+    less_memory = "use fewer images"
+    columns: Tensor  # N×K: the classes of each image's targets
+    values: Tensor  # N×K: the targets, 0 where there is none
+
+    def __init__(
+        self, settings: TaughtSettings, labels: Labels, features: int = 0, validation: Labels | None = None
+    ) -> None:
+        super().__init__(settings, labels, features, validation)
+        targets = Targets.load_for(settings.targets, labels)
+        self.positives = torch.from_numpy(labels.counts_per_class()[0] + targets.sums())
+        self.classes, self.images = labels.shape[1], labels.shape[0]
+        # The file has them: checkpoints need not.
+        self.register_buffer("columns", torch.from_numpy(targets.columns), persistent=False)
+        self.register_buffer("values", torch.from_numpy(targets.values), persistent=False)
+
+    @classmethod
+    def check(cls, settings: TaughtSettings, labels: Labels) -> None:
+        """Needs positives and a file."""
+        require_positives("taught", labels)
+        if not settings.targets:
+            raise TrilabelError("taught: needs the targets of a first round. Use --rounds 2, or --set targets=FILE")
+
+    @classmethod
+    def memory_needed(cls, settings: TaughtSettings, labels: Labels, features: int = 0) -> int:
+        """Six bytes for each target, and as many targets for each image as any has."""
+        return len(labels) * targets_per_image(settings.targets) * 6
+
+    def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """One forward pass and the loss."""
+        logits, labels = model(batch.images).logits, batch.labels
+        unknown = labels == 0
+        targets = torch.where(unknown, self.saved(batch.rows), labels.clamp(min=0))
+        rounded = (targets > 0.5).to(labels.dtype) * 2 - 1
+        return {
+            "loss": target_bce(logits, targets),
+            "logits": logits.detach(),
+            "targets": torch.where(unknown, rounded, labels),
+            "unknown_target": (targets * unknown).sum() / unknown.sum().clamp(min=1),
+        }
+
+    def saved(self, rows: Tensor) -> Tensor:
+        """B×C: the saved targets of these images; 0 for known labels and where there is none."""
+        columns, values = self.columns[rows].long(), self.values[rows].float()
+        return values.new_zeros(len(rows), self.classes).scatter_add_(1, columns, values)
+
+    def initial_logits(self) -> Tensor | None:
+        """The logit of each class's mean target."""
+        lowest = 0.5 / max(self.images, 1)
+        return (self.positives / max(self.images, 1)).clamp(lowest, 1 - lowest).logit().float()

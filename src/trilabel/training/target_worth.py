@@ -1,0 +1,76 @@
+"""What targets of unknown labels are worth: how many there are, and how right where labels were hidden on purpose."""
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from trilabel import metrics
+from trilabel.labels import Labels
+from trilabel.labels.targets import LOWEST
+from trilabel.methods.posterior.silence import Silence
+from trilabel.metrics.means import mean
+
+_MOST_LABELS_RANKED = 200_000_000
+_BINS = 20  # of the calibration error
+
+
+def worth_of(targets: sp.csr_array, labels: Labels, truth: Labels | None) -> dict[str, float]:
+    """Numbers about targets (images × classes): how many, and how right they are where labels were hidden on purpose.
+
+    calibration_error: of targets that are not near 0, how far the mean target of a bin is from the share that is
+    present, in the mean.
+    """
+    images = max(targets.shape[0], 1)
+    numbers: dict[str, float] = {
+        "images": targets.shape[0],
+        "targets": int(targets.nnz),
+        "above_half": int((targets.data > 0.5).sum()),
+        "known_positives_per_image": float(labels.counts_per_class()[0].sum() / images),
+        "expected_per_image": float(targets.data.sum() / images),
+    }
+    if truth is None:
+        return numbers
+    of_targets = truth.csr[targets.nonzero()]
+    judged = of_targets != 0
+    values, present = targets.data[judged].astype(np.float64), of_targets[judged] > 0
+    if (sure := values > 0.5).any():
+        numbers["precision_above_half"] = float(present[sure].mean())
+    if len(values):
+        place = (values * _BINS).astype(int).clip(0, _BINS - 1)
+        gaps = np.bincount(place, values - present, _BINS)
+        numbers["calibration_error"] = float(np.abs(gaps).sum() / len(values))
+    return numbers
+
+
+def ranking_of(scores: Tensor, labels: Labels, truth: Labels, silence: Silence) -> dict[str, float]:
+    """The average precision of hidden positives among the unknown labels: mean over classes, and of all together.
+
+    scores: N×C logits, of which targets were made. Nothing where there are too many labels for it.
+    """
+    if np.prod(labels.shape) > _MOST_LABELS_RANKED:
+        return {}
+    known = labels.to_signed()
+    odds = scores.float() + silence.log_factor(scores.float(), torch.from_numpy(known))
+    hidden = np.where(known == 0, truth.to_signed(), 0).astype(np.int8)
+    ranked = {
+        "average_precision": mean(metrics.average_precision(odds, hidden)),
+        "average_precision_of_all": mean(metrics.average_precision(odds.view(-1, 1), hidden.reshape(-1, 1))),
+    }
+    found = {name: value for name, value in ranked.items() if not np.isnan(value)}
+    return {"hidden_positives": int((hidden > 0).sum())} | found
+
+
+def describe(numbers: dict[str, float]) -> str:
+    """One line for a person."""
+    words = [
+        f"targets: {numbers['targets']:,} of {LOWEST} or more, {numbers['above_half']:,} above a half",
+        f"{numbers['expected_per_image']:.2f} hidden positives expected per image",
+    ]
+    names = {
+        "precision_above_half": "of those above a half are right",
+        "average_precision": "average precision of hidden positives (mean over classes)",
+        "average_precision_of_all": "of all classes together",
+        "calibration_error": "calibration error",
+    }
+    return "; ".join(words + [f"{numbers[name]:.1%} {text}" for name, text in names.items() if name in numbers])

@@ -1,0 +1,111 @@
+"""The second of two rounds: learning from what a trained model believes of the unknown labels."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.support.fixed_targets import write_targets
+from tests.support.linear_problem import linear_problem
+from tests.support.one_positive import found, linear_model, one_positive_problem, train
+from trilabel import metrics
+from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
+from trilabel.labels.targets import Targets, thinned
+from trilabel.methods import Batch, create_method
+from trilabel.methods.posterior import PosteriorSettings
+from trilabel.methods.posterior.calibration import class_biases
+from trilabel.methods.posterior.silence import find_silence
+from trilabel.training.teaching import targets_from_scores
+
+LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 1], [-1, -1, 0, 0]])
+
+
+def test_the_loss_is_bce_towards_the_saved_targets_of_unknown_labels(tmp_path: Path) -> None:
+    file = write_targets(LABELS, tmp_path / "targets.npz")
+    method, saved = create_method("taught", {"targets": file}, LABELS), Targets.load_for(file, LABELS)
+    model, rows = linear_model(5, 4), torch.tensor([2, 0])
+    batch = Batch(torch.randn(2, 5), None, LABELS.rows(rows.numpy()), rows, 1)
+    parts = method.step(model, batch)
+    targets = {}
+    for row in range(3):
+        for column in range(4):
+            targets[row, column] = max(LABELS.to_signed()[row, column], 0)
+        for column, value in zip(saved.columns[row], saved.values[row], strict=True):
+            if value:
+                targets[row, column] = float(value)
+    probabilities = model(batch.images).logits.sigmoid().tolist()
+    losses, unknown = [], []
+    for place, row in enumerate(rows.tolist()):
+        for column in range(4):
+            target, p = targets[row, column], probabilities[place][column]
+            losses.append(-target * np.log(p) - (1 - target) * np.log(1 - p))
+            if LABELS.to_signed()[row, column] == 0:
+                assert parts["targets"][place, column] == (1 if target > 0.5 else -1)
+                unknown.append(target)
+    assert parts["loss"].item() == pytest.approx(np.mean(losses), rel=1e-5)
+    assert parts["unknown_target"].item() == pytest.approx(np.mean(unknown), rel=1e-5)
+
+
+def test_what_relabelling_filled_in_counts_and_not_the_target(tmp_path: Path) -> None:
+    method = create_method("taught", {"targets": write_targets(LABELS, tmp_path / "targets.npz")}, LABELS)
+    rows = torch.arange(3)
+    filled = torch.where(LABELS.rows(rows.numpy()) == 0, -1, LABELS.rows(rows.numpy()))
+    batch = Batch(torch.randn(3, 5), None, filled, rows, 1)
+    assert torch.equal(method.step(linear_model(5, 4), batch)["targets"], filled)
+
+
+def test_the_head_starts_at_the_mean_target_of_each_class(tmp_path: Path) -> None:
+    csr = thinned(np.array([[0, 0.5, 0, 0], [0, 0.25, 0, 0], [0, 0, 0, 0]], np.float32))
+    Targets.from_csr(csr, LABELS.classes, LABELS.ids).save(tmp_path / "targets.npz")
+    method = create_method("taught", {"targets": str(tmp_path / "targets.npz")}, LABELS)
+    shares = method.initial_logits().sigmoid().tolist()
+    assert shares == pytest.approx([1 / 3, 0.25, 0.5 / 3, 1 / 3], abs=1e-3)  # at least half an image has a class
+
+
+def test_checkpoints_do_not_hold_what_the_file_has(tmp_path: Path) -> None:
+    method = create_method("taught", {"targets": write_targets(LABELS, tmp_path / "targets.npz")}, LABELS)
+    assert not method.state_dict() and len(list(method.buffers())) == 2
+
+
+def test_without_a_file_it_says_how_to_get_one() -> None:
+    with pytest.raises(TrilabelError, match=r"taught: needs the targets of a first round\. Use --rounds 2"):
+        create_method("taught", {}, LABELS)
+
+
+def average_precision(model: nn.Module) -> float:
+    """On other images."""
+    features, truth = linear_problem(2000, 50)
+    return float(np.mean(metrics.average_precision(model(features).logits.detach(), truth)))
+
+
+@pytest.mark.parametrize("first", ["assume-negative", "posterior"])
+def test_it_finds_more_than_the_run_that_taught_it(first: str, tmp_path: Path) -> None:
+    """With one known positive per image; and no more than assume-negative once the targets are taken out."""
+    features, truth, labels, _ = one_positive_problem()
+    teacher = linear_model(features.shape[1], labels.shape[1])
+    train(create_method(first, {}, labels), teacher, features, labels)
+    scores, silence = teacher(features).logits.detach(), find_silence(PosteriorSettings(), labels, None)
+    csr = targets_from_scores(scores + class_biases(scores, labels, silence), labels, silence)
+
+    def taught() -> nn.Module:
+        Targets.from_csr(csr, labels.classes, labels.ids).save(tmp_path / "targets.npz")
+        method, model = create_method("taught", {"targets": str(tmp_path / "targets.npz")}, labels), linear_model(16, 6)
+        train(method, model, features, labels)
+        return model
+
+    second = taught()
+    csr.data[:] = 0
+    without = taught()
+    before, after, none = map(average_precision, (teacher, second, without))
+    assert after > before + (0.015 if first == "assume-negative" else 0.001)
+    assert after > none + 0.015
+    if first == "assume-negative":
+        assert none == pytest.approx(before, abs=0.005)
+        shares = [found(model, features, truth, labels)[0] for model in (teacher, second, without)]
+        assert shares[1] > shares[0] + 0.1 and shares[1] > shares[2] + 0.1
+    else:
+        right = [found(model, features, truth, labels)[1] for model in (teacher, second)]
+        assert right[1] > right[0]
