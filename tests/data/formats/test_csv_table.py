@@ -84,7 +84,7 @@ def test_wide_table(tmp_path):
     assert dataset.ids == ["a.jpg", "b.jpg"] and dataset.classes == ["cat", "dog"]
     assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 1]]
     assert list(dataset.paths) == [str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")]
-    assert dataset.notes == ("empty cells are unknown; 0 is absent",)
+    assert dataset.notes == ("empty cells are unknown; 0 and -1 are absent",)
     assert dataset.splits == {}
 
 
@@ -92,7 +92,7 @@ def test_long_table(tmp_path):
     dataset = read(table(tmp_path, "image,label,value\nb.jpg,dog,1\na.jpg,cat,0\nb.jpg,cat,\nc.jpg,,\n"))
     assert dataset.ids == ["b.jpg", "a.jpg", "c.jpg"] and dataset.classes == ["dog", "cat"]
     assert dataset.labels.to_signed().tolist() == [[1, 0], [0, -1], [0, 0]]
-    assert dataset.notes == ("empty cells are unknown; 0 is absent; labels without a row are unknown",)
+    assert dataset.notes == ("empty cells are unknown; 0 and -1 are absent; labels without a row are unknown",)
 
 
 def test_list_of_tags(tmp_path):
@@ -117,13 +117,34 @@ def test_absent(tmp_path, value):
 def test_zero_and_minus_one_in_one_table_need_a_word(tmp_path, text):
     path = table(tmp_path, text)
     assert refusal(path) == (
-        "FILE: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
-        "(both are absent)"
+        "FILE: has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), "
+        "values='signed' (-1 is absent, 0 unknown: PASCAL VOC's lists, trilabel's arrays) or values='binary' "
+        "(both are absent: CelebA's -1 beside others' 0)"
     )
-    signed, binary = read(path, values="signed"), read(path, values="binary")
+    signed, binary, uncertain = (read(path, values=values) for values in ("signed", "binary", "uncertain"))
     assert signed.labels.to_signed().tolist() == [[0, -1], [1, 0]]
     assert binary.labels.to_signed().tolist() == [[-1, -1], [1, 0]]
+    assert uncertain.labels.to_signed().tolist() == [[-1, 0], [1, 0]]
     assert signed.notes[0].startswith("empty cells and 0 are unknown; -1 is absent")
+    assert binary.notes[0].startswith("empty cells are unknown; 0 and -1 are absent")
+    assert uncertain.notes[0].startswith("empty cells and -1 are unknown; 0 is absent")
+
+
+CHEXPERT = """\
+Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Cardiomegaly,Lung Opacity,Edema,Pneumonia,Support Devices
+CheXpert-v1.0-small/train/patient00001/study1/view1_frontal.jpg,Female,68,Frontal,AP,1.0,,,,,1.0
+CheXpert-v1.0-small/train/patient00002/study2/view1_frontal.jpg,Female,87,Frontal,AP,,-1.0,1.0,-1.0,,
+CheXpert-v1.0-small/train/patient00002/study1/view2_lateral.jpg,Female,83,Lateral,,,,1.0,0.0,-1.0,
+"""
+
+
+def test_what_chexpert_is_uncertain_of_is_unknown(tmp_path):
+    path, beside = table(tmp_path, CHEXPERT), ["Sex", "Age", "Frontal/Lateral", "AP/PA"]
+    assert "pass values='uncertain' (-1 is unknown, 0 absent: CheXpert" in refusal(path, ignore=beside)
+    dataset = read(path, ignore=beside, values="uncertain")
+    assert dataset.labels.to_signed().tolist() == [[1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0], [0, 0, 1, -1, 0, 0]]
+    told = refusal(path, ignore=beside, values="uncertain", unlisted="absent")
+    assert "this one marks unknown labels itself" in told
 
 
 def test_image_column_by_name_or_first(tmp_path):
@@ -288,7 +309,7 @@ def test_damaged_gzip_files(tmp_path):
 
 def test_unknown_options(tmp_path):
     path = table(tmp_path, "image,cat\na,1\n")
-    assert refusal(path, values="other") == "FILE: values='other': use one of 'auto', 'binary', 'signed'"
+    assert refusal(path, values="other") == "FILE: values='other': use one of 'auto', 'binary', 'signed', 'uncertain'"
     assert refusal(path, layout="tall").startswith("FILE: layout='tall': use one of")
     assert refusal(path, conflict="first").startswith("FILE: conflict='first': use one of")
     assert refusal(path, delimiter="ab") == "FILE: delimiter='ab': use a single character"
