@@ -458,6 +458,7 @@ def test_tags_in_one_cell(tmp_path):
     assert dataset.notes == (
         "listed tags are present; every other label, and all of an image without tags, is unknown",
         "1 images are in no split",
+        "tags in a cell are separated by ';'",
     )
 
 
@@ -479,6 +480,93 @@ def test_tags_in_one_cell(tmp_path):
 def test_ways_to_separate_tags(tmp_path, cell, options, classes):
     (tmp_path / "t.csv").write_text(f"filename,labels\n1.jpg,{cell}\n")
     assert read(tmp_path / "t.csv", **options).classes == classes
+
+
+def planet(rows: int) -> str:
+    """Tags as in Planet's "Understanding the Amazon from Space": one of the weather, then what is on the ground."""
+    draw = np.random.default_rng(0)
+    ground = ["agriculture", "bare_ground", "cultivation", "habitation", "primary", "road", "water"]
+    lines = []
+    for row in range(rows):
+        weather = ["clear", "haze", "partly_cloudy", "cloudy"][draw.integers(4)]
+        shown = [] if weather == "cloudy" else [name for name in ground if draw.random() < 0.4]
+        lines.append(f"train_{row},{' '.join(sorted([weather, *shown]))}\n")
+    return "image_name,tags\n" + "".join(lines)
+
+
+def test_tags_separated_by_blanks(tmp_path):
+    dataset = read(table(tmp_path, text := planet(400), "train_v2.csv"))
+    assert len(dataset.classes) == 11
+    assert known(dataset.labels) == {
+        (image, tag): 1 for image, tags in (line.split(",") for line in text.splitlines()[1:]) for tag in tags.split()
+    }
+    cells = len({line.partition(",")[2] for line in text.splitlines()[1:]})
+    assert (
+        dataset.notes[-1] == f"tags in a cell are separated by blanks: {cells} different cells have 11 different tags"
+    )
+    assert len(read(table(tmp_path, text), separator="").classes) == cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "note"),
+    [
+        (["traffic light", "fire hydrant", "dog", "hot dog"] * 5, 4, "every cell is one tag, with the blanks in it"),
+        (["Action/Drama", "War/Action", "Drama/War", "Action/Drama/War", "War", "Drama", "Action"], 3,
+         "tags in a cell are separated by slashes: 7 different cells have 3 different tags"),
+        (["AC/DC", "dog", "cat"], 3, None),
+        (["Drama, War", "War", "Drama"], 2, "tags in a cell are separated by commas"),
+        (["['Drama', 'War']", "['War']", "[]"], 2, None),
+    ],
+)  # fmt: skip
+def test_separators_are_told_by_the_cells(tmp_path, cells, classes, note):
+    for header in ("image,tags", "image,label"):
+        rows = [[str(row), cell] for row, cell in enumerate(cells)]
+        (tmp_path / "t.csv").write_bytes(written([header.split(","), *rows], "\n", csv.QUOTE_MINIMAL))
+        if header == "image,label" and cells[0] == "Drama, War":
+            assert "one tag, or are these 2" in refusal(tmp_path / "t.csv")
+            continue
+        dataset = read(tmp_path / "t.csv")
+        assert len(dataset.classes) == classes
+        assert note is None or note in dataset.notes or (header == "image,label" and note.startswith("every cell"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        (["haze primary", "agriculture clear primary water", "clear primary", "primary"], " "),
+        (["red car", "red bus", "blue car", "blue bus"] * 9, " "),
+        (["tench, Tinca tinca", "goldfish, Carassius auratus", "kite"] * 3, ","),
+        (["Sci-Fi/Drama", "Drama", "Sci-Fi/War"], "/"),
+    ],
+)
+def test_cells_that_could_be_one_tag_or_several_need_a_word(tmp_path, cells, mark):
+    path = tmp_path / "t.csv"
+    rows = [[str(row), cell] for row, cell in enumerate(cells)]
+    path.write_bytes(written([["image", "tags"], *rows], "\n", csv.QUOTE_MINIMAL))
+    several = cells[0].count(mark) + 1
+    assert refusal(path) == (
+        f"FILE: is {cells[0]!r} one tag, or are these {several}? pass separator='' for one, separator={mark!r} "
+        "for several"
+    )
+    assert read(path, separator="").classes == list(dict.fromkeys(cells))
+    tags = dict.fromkeys(tag.strip() for cell in cells for tag in cell.split(mark))
+    assert read(path, separator=mark).classes == list(tags)
+
+
+def test_several_labels_in_a_cell_of_a_column_called_label(tmp_path):
+    findings = "image,label\n1.png,Cardiomegaly|Emphysema\n2.png,Hernia\n3.png,Cardiomegaly\n"
+    assert read(table(tmp_path, findings)).classes == ["Cardiomegaly", "Emphysema", "Hernia"]
+    path = table(tmp_path, "image,label\na,red car\nb,blue car\nc,red bus\nd,blue bus\n")
+    assert refusal(path) == (
+        "FILE: is 'red car' one tag, or are these 2? pass separator='' for one, separator=' ' for several and "
+        "layout='tags'; or pass layout='long', if every row has one label"
+    )
+    assert read(path, layout="long").classes == ["red car", "blue car", "red bus", "blue bus"]
+    assert read(path, layout="tags", separator=" ").classes == ["red", "car", "blue", "bus"]
+    rows = "image,label\n" + "".join(f"{row},x\n" for row in range(1000)) + "1000,a|b\n"
+    assert "label 'a|b' looks like several tags; pass layout='tags', or layout='long'" in refusal(table(tmp_path, rows))
+    repeated = table(tmp_path, "image,label\na,red car\na,blue car\nc,red bus\nd,blue bus\n")
+    assert len(read(repeated).classes) == 4  # a row for each label
 
 
 def test_which_column_holds_the_tags(tmp_path):

@@ -141,9 +141,35 @@ def test_lists_of_labels(tmp_path, column):
         "6.jpg": ["7"],
         "7.jpg": [],
     }
-    assert dataset.notes[1:] == (f"2 images have no {column}: their labels are unknown", "columns left out: seen")
+    assert dataset.notes[1:] == (
+        "tags in a cell are separated by ';'",
+        f"2 images have no {column}: their labels are unknown",
+        "columns left out: seen",
+    )
     absent = read(tmp_path, unlisted="absent", **options).labels.to_signed()
     assert (absent != 0).all(1).tolist() == [True, True, False, True, True, True, False]
+
+
+def test_labels_separated_by_blanks(tmp_path):
+    cells = [
+        "haze primary",
+        "clear primary",
+        "clear",
+        "haze",
+        "primary",
+        "clear primary road",
+        "haze road",
+        "road clear",
+    ]
+    (tmp_path / "metadata.csv").write_text("file_name,tags\n" + "".join(f"{i}.jpg,{c}\n" for i, c in enumerate(cells)))
+    dataset = read(tmp_path)
+    assert dataset.classes == ["clear", "haze", "primary", "road"] and dataset.labels.known == 14
+    assert dataset.notes[1] == "tags in a cell are separated by blanks: 8 different cells have 4 different tags"
+    assert len(read(tmp_path, separator="").classes) == 8
+    (tmp_path / "metadata.csv").write_text(
+        "file_name,tags\n1.jpg,red car\n2.jpg,red bus\n3.jpg,blue car\n4.jpg,blue bus"
+    )
+    assert refusal(tmp_path).endswith("pass separator='' for one, separator=' ' for several")
 
 
 def test_a_label_in_the_singular_is_one_label(tmp_path):

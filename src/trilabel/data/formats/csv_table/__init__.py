@@ -1,5 +1,6 @@
 """Tables (.csv, .tsv, .txt): wide (a column per class), long (a row per label), or all tags of an image in one cell."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,10 +10,10 @@ import numpy as np
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.table_file import TableFile
+from trilabel.data.formats._shared.tag_lists import is_list, separator_of
 from trilabel.data.formats.csv_table.cells import SIGNS, CellReader, Values, rule_of, signs_of
 from trilabel.data.formats.csv_table.layout import IMAGE_COLUMNS, TAG_COLUMNS, TableLayout, find_columns
 from trilabel.data.formats.csv_table.reading import read_table
-from trilabel.data.formats.csv_table.tag_lists import is_list
 from trilabel.data.formats.csv_table.writing import write, write_known
 from trilabel.data.image_paths import is_image, locate
 from trilabel.data.options import check_choice
@@ -47,8 +48,9 @@ def read(
 
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrides
     the layout detected from the header. `values` says what 0 and -1 mean: both absent ("binary"), 0 unknown and
-    -1 absent ("signed"), or -1 unknown and 0 absent ("uncertain", as CheXpert writes them). `conflict` decides about a label that is both present and absent in a long table. Columns in `ignore` are left out.
-    `image` and `tags` name the columns of images and of tags, `separator` separates the tags of a cell.
+    -1 absent ("signed"), or -1 unknown and 0 absent ("uncertain", as CheXpert writes them). `conflict` decides about
+    a label that is both present and absent in a long table. Columns in `ignore` are left out. `image` and `tags` name
+    the columns of images and of tags, `separator` separates the tags of a cell ("": every cell is one tag).
     `unlisted` is the value of all other labels of an image with known labels.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
@@ -63,7 +65,7 @@ def read(
                 "marks unknown labels itself"
             )
         cells = CellReader(signs_of(values))
-        labels, files, splits = read_table(file, table, cells, conflict, separator)
+        labels, files, splits, more = read_table(file, table, cells, conflict, separator)
     if values == "auto" and cells.is_ambiguous():
         raise TrilabelError(
             f"{path}: has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), "
@@ -73,10 +75,8 @@ def read(
     if unlisted == "absent":
         labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
     paths, missing = locate(images or path.parent, labels.ids if files is None else files)
-    notes = _notes(
-        table, values, unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root
-    )
-    return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
+    notes = _notes(table, values, unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root)
+    return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more))
 
 
 def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
@@ -113,7 +113,18 @@ def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
     rows = [row for row in file.sample(1000)[1:] if len(row) == len(names)]
     if len(called) == 1 and any(_is_word(row[called[0]].strip().lower()) for row in rows):
         return True
-    return bool(lists) and any(is_list(row[lists[0]]) for row in rows)
+    image = next((names.index(name) for name in IMAGE_COLUMNS if name in names), 0)
+    return bool(lists) and _are_lists(file.path, [row[lists[0]] for row in rows], [row[image] for row in rows])
+
+
+def _are_lists(path: Path, cells: list[str], images: list[str]) -> bool:
+    """Whether cells of a column called label clearly contain several labels: lists, or a;b in the only row of each."""
+    if any(map(is_list, cells)):
+        return True
+    try:
+        return len(set(images)) == len(images) and separator_of(path, Counter(cells), lists=False)[0] != ""
+    except TrilabelError:  # `read_table` asks, when it has seen all cells
+        return False
 
 
 def _is_word(text: str) -> bool:

@@ -24,6 +24,7 @@ class TableLayout:
     tags: int = -1  # of tables with a list of tags in a cell only
     classes: list[int] = field(default_factory=list)  # of wide tables only
     left_out: list[str] = field(default_factory=list)
+    sure: bool = False  # whether the user named the layout
 
 
 def find_columns(
@@ -71,7 +72,7 @@ def find_columns(
             f"{found} a long table needs image, label and value, or just image and label (if these are classes, "
             "pass layout='wide')"
         )
-    return TableLayout(header, image, file, split, label, value, left_out=left_out)
+    return TableLayout(header, image, file, split, label, value, left_out=left_out, sure=layout == "long")
 
 
 def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Iterable[str]) -> list[int]:
