@@ -23,6 +23,7 @@ class AnnotationFile:
     paths: Sequence[str]
     split_of: list[str]
     image_of: NDArray[np.int64]
+    notes: list[str]
 
 
 class CocoLabels(NamedTuple):
@@ -42,6 +43,10 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     kind: type = str if any(type(record) is dict and type(record.get("id")) is str for record in records.value) else int
     row = unique_positions(records, "id", kind)
     names = _file_names(records)
+    notes = []
+    if _wrote_label_studio(document) and len(set(names)) < len(names):
+        notes = [f"{len(names) - len(set(names))} images are listed again for another annotator: they are joined"]
+        row, names = _joined(records, row, names)
     ids = [own or name for own, name in zip(optional(records, "trilabel_id"), names, strict=True)]
     if (twice := first_repeat(ids)) is not None:
         raise records.error_at(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
@@ -51,7 +56,23 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
     paths = list(RootedPaths(_root(file, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return AnnotationFile(document, split, ids, paths, split_of, image_of)
+    return AnnotationFile(document, split, ids, paths, split_of, image_of, notes)
+
+
+def _wrote_label_studio(document: Json) -> bool:
+    info = document.value.get("info")
+    return isinstance(info, dict) and info.get("contributor") == "Label Studio"
+
+
+def _joined(records: Json, row: Mapping[int | str, int], names: list[str]) -> tuple[dict[int | str, int], list[str]]:
+    """Each image once: Label Studio lists it for every annotator. The first of its records that has a size stays."""
+    place: dict[str, int] = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    kept: list[dict[str, object]] = [{} for _ in place]
+    for name, record in zip(names, records.value, strict=True):
+        if not kept[place[name]].get("width"):
+            kept[place[name]] = record
+    records.value[:] = kept
+    return {key: place[names[number]] for key, number in row.items()}, list(place)
 
 
 def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:
