@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.json_document import Json, first_repeat, unique_positions
 from trilabel.data.formats.coco.files import split_of_file
-from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, root_of
 
 
 @dataclass
@@ -54,7 +54,7 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     own = zip(optional(records, "split"), records.value, strict=True)
     split_of = [split if record.get("split") is None else name for name, record in own]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
-    paths = list(RootedPaths(_root(file, split, images, files), files))
+    paths = list(RootedPaths(_root(document, split, images, files), files))
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
     return AnnotationFile(document, split, ids, paths, split_of, image_of, notes)
 
@@ -100,12 +100,18 @@ def _file_names(records: Json) -> list[str]:
     return names
 
 
-def _root(file: Path, split: str, images: str | Path | None, files: list[str]) -> Path:
+def _root(document: Json, split: str, images: str | Path | None, files: list[str]) -> Path:
     """The folder that file names are relative to: train2014, images or similar, beside the annotations."""
+    file, info = document.file, document.value.get("info")
     inside = [name for name in (file.stem.rpartition("_")[2], split) if name]
     if images is not None:
         given = root_of(images, [])
         return root_of(None, [*(given / name for name in inside), given], files)
     home = file.parent.parent if file.parent.name == "annotations" else file.parent
     usual = [folder / name for folder in (home, home / "images") for name in inside]
-    return root_of(None, [*usual, home / "images", home / "data", home, file.parent], files)
+    places = [*usual, home / "images", home / "data", home, file.parent]
+    noted = info.get("trilabel_images") if isinstance(info, dict) else None
+    if not isinstance(noted, str) or "\0" in noted:
+        return root_of(None, places, files)
+    best = root_of(None, [file.parent / noted, *places], files)
+    return best if found_in(best, files) else file.parent / noted
