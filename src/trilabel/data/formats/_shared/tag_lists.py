@@ -12,7 +12,6 @@ from trilabel.errors import TrilabelError
 _ALWAYS = (";", "|")  # hardly any name has one of these
 _WORDS = {" ": "blanks", "/": "slashes", ",": "commas"}
 _MOST, _FEW = 0.9, 0.1  # shares of the cells that could be lists
-_SHOWN = 40  # letters of a cell in a message
 
 
 def separator_of(path: Path, cells: Mapping[str, int], *, lists: bool = True) -> tuple[str, str]:
@@ -57,9 +56,9 @@ def is_list(text: str) -> bool:
     return "[" in text and text.lstrip().startswith("[") and text.rstrip().endswith("]")
 
 
-def shown(text: str) -> str:
+def shown(text: str, most: int = 40) -> str:
     """A text in quotes, for a message; truncated if it is long."""
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def _parts(text: str, mark: str) -> list[str]:

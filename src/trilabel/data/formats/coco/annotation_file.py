@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.json_document import Json, first_repeat, unique_positions
 from trilabel.data.formats.coco.files import split_of_file
-from trilabel.data.image_paths import RootedPaths, found_in, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, moved, root_of
 
 
 @dataclass
@@ -54,9 +54,11 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     own = zip(optional(records, "split"), records.value, strict=True)
     split_of = [split if record.get("split") is None else name for name, record in own]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
-    paths = list(RootedPaths(_root(document, split, images, files), files))
+    root = _root(document, split, images, files)
+    paths, elsewhere = moved(RootedPaths(root, files), [root, root / "images"])
+    notes += elsewhere
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return AnnotationFile(document, split, ids, paths, split_of, image_of, notes)
+    return AnnotationFile(document, split, ids, list(paths), split_of, image_of, notes)
 
 
 def _wrote_label_studio(document: Json) -> bool:

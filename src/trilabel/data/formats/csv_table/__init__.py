@@ -15,13 +15,15 @@ from trilabel.data.formats.csv_table.cells import SIGNS, CellReader, Values, rul
 from trilabel.data.formats.csv_table.layout import IMAGE_COLUMNS, TAG_COLUMNS, TableLayout, find_columns
 from trilabel.data.formats.csv_table.reading import read_table
 from trilabel.data.formats.csv_table.writing import write, write_known
-from trilabel.data.image_paths import is_image, locate
+from trilabel.data.image_paths import is_image, locate, moved
 from trilabel.data.options import check_choice
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.errors import TrilabelError, unknown_name_error
 
 __all__ = ["RULE", "detect", "read", "write", "write_known"]
 
+_BOX_COLUMNS = {"xmin", "ymin", "xmax", "ymax", "x_min", "y_min", "x_max", "y_max", "x1", "y1", "x2", "y2", "x", "y"}
+_BOX_COLUMNS |= {"w", "h", "width", "height", "left", "top", "right", "bottom"}
 RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not listed are unknown"
 
 
@@ -74,9 +76,11 @@ def read(
         )
     if unlisted == "absent":
         labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
-    paths, missing = locate(images or path.parent, labels.ids if files is None else files)
+    root = Path(images or path.parent)
+    paths, missing = locate(root, labels.ids if files is None else files)
+    paths, elsewhere = moved(paths, [root, root / "images"])
     notes = _notes(table, values, unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root)
-    return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more))
+    return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more, *elsewhere))
 
 
 def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
@@ -85,7 +89,8 @@ def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str |
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
     column = _column(file, image) if image else _images_column(file, names)
-    return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags))
+    beside = "label" in names and "value" not in names and _are_beside(file, names)
+    return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags), beside)
 
 
 def _column(file: TableFile, name: str | None) -> int:
@@ -102,6 +107,20 @@ def _images_column(file: TableFile, names: list[str]) -> int:
     rows = [row for row in file.sample(50)[1:] if len(row) == len(names)]
     full = (column for column in range(len(names)) if rows and all(is_image(row[column].strip()) for row in rows))
     return next(full, -1)
+
+
+def _are_beside(file: TableFile, names: list[str]) -> bool:
+    """Whether the columns beside label are no classes: they are a box, or none of them has only labels in its cells."""
+    if len(_BOX_COLUMNS & set(names)) >= 4:
+        return True
+    rows = [row for row in file.sample(50)[1:] if len(row) == len(names)]
+    known = {*IMAGE_COLUMNS, "label", "split"}
+    cells = [[row[column].strip().lower() for row in rows] for column, name in enumerate(names) if name not in known]
+    return all(any(_is_no_label(cell) for cell in column) for column in cells)
+
+
+def _is_no_label(text: str) -> bool:
+    return text not in SIGNS
 
 
 def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:

@@ -90,10 +90,19 @@ def _read_wide(table: _TableReader) -> TableLabels:
         parts.append(sp.csr_array(values))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
+    signs, notes = sp.csr_array(sp.vstack(parts, format="csr")), []
     if len(ids) < len(codes):
-        table.refuse()
+        first = _first_of_each(codes, len(ids))
+        again = np.flatnonzero(first[codes] != np.arange(len(codes)))
+        if abs(signs[again] - signs[first[codes[again]]]).nnz:
+            table.refuse()
+        signs, notes = sp.csr_array(signs[first]), [_repeated_note(len(again))]
     classes = Names([table.layout.header[column] for column in columns])
-    return TableLabels(Labels(sp.csr_array(sp.vstack(parts, format="csr")), classes, ids), files, splits, [])
+    return TableLabels(Labels(signs, classes, ids), files, splits, notes)
+
+
+def _repeated_note(count: int) -> str:
+    return f"{count} rows repeat the image and labels of an earlier one: they count once"
 
 
 def _read_long(table: _TableReader, conflict: Any) -> TableLabels:
@@ -147,12 +156,16 @@ def _read_tags(table: _TableReader, separator: str | None) -> TableLabels:
         parts.append(_codes(chunk[table.layout.tags], lists))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
+    cell, notes = np.concatenate(parts), []
     if len(ids) < len(codes):
-        table.refuse()
-    cell, note = np.concatenate(parts), ""
+        first = _first_of_each(codes, len(ids))
+        if (cell != cell[first[codes]]).any():
+            table.refuse()
+        cell, notes = cell[first], [_repeated_note(len(codes) - len(ids))]
     if separator is None:
         rows = np.bincount(cell + 1, minlength=len(lists))[1:].tolist()
         separator, note = separator_of(table.file.path, dict(zip(list(lists)[1:], rows, strict=True)))
+        notes += [note] if note else []
     of = [*[tags_of(text, separator) for text in lists if text], []]  # equal cells once; the last, −1, is the empty one
     classes = Names(dict.fromkeys(tag for tags in of for tag in tags))
     if not len(classes):
@@ -162,7 +175,7 @@ def _read_tags(table: _TableReader, separator: str | None) -> TableLabels:
     column = np.concatenate([columns[code] for code in cell.tolist()])
     row = np.repeat(np.arange(len(ids)), sizes[cell])
     labels = Labels.from_entries(row, column, np.ones(len(row), np.int8), classes, ids)
-    return TableLabels(labels, files, splits, [note] if note else [])
+    return TableLabels(labels, files, splits, notes)
 
 
 class _Images:

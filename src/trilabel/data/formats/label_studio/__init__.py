@@ -14,7 +14,7 @@ from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.formats.label_studio.table import is_table, read_records
 from trilabel.data.formats.label_studio.tasks import Export, FieldChoice, Task
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, root_of
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, moved, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
@@ -79,10 +79,11 @@ def read(
     read_from = ", ".join(map(repr, found.fields if field is None else [field]))
     texts = ", ".join(map(repr, found.texts)) if field is None else ""
     splits = [task.data.value.get("split") for task in tasks]
+    paths, elsewhere = _paths(path, images, names, tasks)
     return assemble(
         path,
         ids=_ids(tasks, names),
-        paths=_paths(path, images, names, tasks),
+        paths=paths,
         classes=classes,
         entries=entries,
         absent_in=absent_in,
@@ -93,6 +94,7 @@ def read(
             f"the rest of an annotated image is {unlisted}",
             *([f"texts in {texts} are read as labels, chosen or typed; field selects one field"] if texts else []),
             *(f"{count} {what}" for what, count in odd.items() if count),
+            *elsewhere,
         ],
     )
 
@@ -111,15 +113,16 @@ def _ids(tasks: list[Task], names: list[str]) -> list[str]:
     return [own if isinstance(own, str) else name for own, name in zip(noted, names, strict=True)]
 
 
-def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> RootedPaths:
-    """Where the images are. Uploaded files may have their original names there."""
+def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> tuple[RootedPaths, list[str]]:
+    """Where the images are, and notes on that. Uploaded files may have their original names there."""
     usual = (path.parent, path.parent / "images")
     before = [
         UPLOAD_PREFIX.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)
-    return RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
+    best = RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
+    return moved(best, usual if images is None else [Path(images)])
 
 
 def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:
