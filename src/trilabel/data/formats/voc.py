@@ -12,7 +12,7 @@ from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.data.image_paths import RootedPaths, locate
-from trilabel.data.text_files import read_lines
+from trilabel.data.text_files import read_lines, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
@@ -132,7 +132,7 @@ def _labels(file: Path | None, ids: list[str], home: Path, name: str, split: str
     found = {}
     for line, cells in _lines(file):
         if len(cells) != 2 or cells[1] not in meaning:
-            raise TrilabelError(f"{file}, line {line}: {' '.join(cells)!r} is not an image id and 1, -1 or 0")
+            raise TrilabelError(f"{file}, line {line}: {shown(' '.join(cells))} is not an image id and 1, -1 or 0")
         found[cells[0]] = meaning[cells[1]]
     unlabeled = next((i for i in ids if i not in found), None)
     if unlabeled is not None or len(found) > len(ids):

@@ -30,7 +30,7 @@ def merge_boxes(
     )
     source = np.concatenate([start + boxes.image for start, (_, _, boxes) in zip(starts, boxed, strict=False)])
     kept = ~_repeated(every, source)
-    return Boxes(*(values[kept] for values in every)), int((~kept).sum())
+    return Boxes(every.image[kept], every.cls[kept], every.xyxy[kept]), int((~kept).sum())
 
 
 def _repeated(boxes: Boxes, source: NDArray[np.int64]) -> NDArray[np.bool_]:

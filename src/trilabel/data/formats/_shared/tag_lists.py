@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
 _ALWAYS = (";", "|")  # hardly any name has one of these
@@ -54,11 +55,6 @@ def tags_of(text: str, separator: str) -> list[str]:
 def is_list(text: str) -> bool:
     """Whether a text is in brackets."""
     return "[" in text and text.lstrip().startswith("[") and text.rstrip().endswith("]")
-
-
-def shown(text: str, most: int = 40) -> str:
-    """A text in quotes, for a message; truncated if it is long."""
-    return repr(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def _parts(text: str, mark: str) -> list[str]:

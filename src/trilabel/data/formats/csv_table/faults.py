@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from trilabel.data.formats._shared.table_file import TableFile
-from trilabel.data.formats._shared.tag_lists import shown
 from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
 from trilabel.data.formats.csv_table.layout import TAG_COLUMNS, TableLayout, listed
 from trilabel.data.image_paths import split_name
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
 _MOST_ROWS = 20_000  # below the first wrong cell, in which to look for other columns with such cells

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trilabel.data.formats._shared.tag_lists import shown
 from trilabel.data.image_paths import is_image
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
 IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")

@@ -15,11 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, TableFile
-from trilabel.data.formats._shared.tag_lists import is_list, separator_of, shown, tags_of
+from trilabel.data.formats._shared.tag_lists import is_list, separator_of, tags_of
 from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
 from trilabel.data.formats.csv_table.faults import refuse
 from trilabel.data.formats.csv_table.layout import TableLayout
 from trilabel.data.image_paths import split_name
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
