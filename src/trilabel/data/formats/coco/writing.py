@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.decode import open_image
+from trilabel.data.formats._shared.image_size import upright_size
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
 from trilabel.log import track
 
 _Sizes = Mapping[int, tuple[int, int]]  # width and height of images, by row
-_LYING = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
@@ -141,13 +139,6 @@ def _boxes(dataset: Dataset, sizes: _Sizes, notes: list[str]) -> Boxes:
 
 
 def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
-    """Width and height of an image, upright; None if it cannot be read."""
     if dataset.images is not None:
         return int(dataset.images.shape[3]), int(dataset.images.shape[2])
-    try:
-        with open_image((dataset.paths or ())[row]) as file:
-            width, height = file.size
-            lying = file.getexif().get(ExifTags.Base.Orientation) in _LYING
-    except Exception:  # PIL raises a dozen kinds of errors for damaged bytes
-        return None
-    return (height, width) if lying else (width, height)
+    return upright_size((dataset.paths or ())[row])
