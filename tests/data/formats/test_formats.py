@@ -107,6 +107,7 @@ NEEDED = {
 }
 NOT_READ = {
     "coco": r"(captions|person_keypoints)_.*",
+    "createml": r"b_jpg\.rf\.2\.jpg",  # it has no boxes, so its size is not asked for
     "cub": r"certainties\.txt|bounding_boxes\.txt|classes\.txt|image_class_labels\.txt",
     "huggingface": r"\.gitattributes|README\.md",
     "label_studio_yolo": r"notes\.json",

@@ -162,7 +162,6 @@ def _boxes(found: _Found, column: dict[str, int]) -> tuple[list[Box], int]:
     sizes = {row: upright_size(found.paths[row]) or (0, 0) for row in track(rows, "sizes of images", len(rows))}
     pixels = np.array([box for _, _, box in drawn], np.float64).reshape(-1, 4)
     corners, good = shares(pixels, np.array([sizes[row] for row, _, _ in drawn], np.float64).reshape(-1, 2))
-    boxes: list[Box] = [
-        (row, cls, *map(float, corners[place])) for place, (row, cls, _) in enumerate(drawn) if good[place]
-    ]
+    found_at = zip(drawn, corners.tolist(), good.tolist(), strict=True)
+    boxes: list[Box] = [(row, cls, x0, y0, x1, y1) for (row, cls, _), (x0, y0, x1, y1), usable in found_at if usable]
     return boxes, len(found.labels) - len(boxes)

@@ -3,7 +3,6 @@
 import math
 import posixpath
 import re
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -23,7 +22,7 @@ _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _OTHERS = re.compile(rb'"(flags|imagePath|imageData|lineColor)"\s*:')
 _NO_CLASS = ("__ignore__", "_background_")
 _SPLITS = ("train", "val", "test")
-_LOOKED_AT = 20  # files of a folder, to detect the format
+_LOOKED_AT, _OPENED = 1000, 20  # files of a folder, and JSON files among them, to detect the format
 _Corners = tuple[float, float, float, float]
 
 
@@ -31,7 +30,10 @@ def detect(path: Path) -> bool:
     """Whether this is such a file, or a folder with some in it or in its sub-folders."""
     if path.is_file():
         return path.suffix.lower() == ".json" and _is_labelme(path)
-    return path.is_dir() and any(_is_labelme(path / name) for name in islice(_json_files(path), _LOOKED_AT))
+    if not path.is_dir():
+        return False
+    names = (name for name in islice(files_below(path), _LOOKED_AT) if name.lower().endswith(".json"))
+    return any(_is_labelme(path / name) for name in islice(names, _OPENED))
 
 
 def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "unknown") -> Dataset:
@@ -43,7 +45,9 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
     root = path if path.is_dir() else path.parent
-    files = sorted(_json_files(path)) if path.is_dir() else [path.name]
+    files = (
+        sorted(name for name in files_below(path) if name.lower().endswith(".json")) if path.is_dir() else [path.name]
+    )
     found = _Found()
     others = 0
     for name in track(files, "reading annotations", len(files)):
@@ -87,10 +91,6 @@ def _is_labelme(file: Path) -> bool:
         return False
     start = peek(file)
     return bool(_SHAPES.search(start) and _OTHERS.search(start))
-
-
-def _json_files(folder: Path) -> Iterator[str]:
-    return (name for name in files_below(folder) if name.lower().endswith(".json"))
 
 
 def _listed_classes(root: Path) -> list[str]:
