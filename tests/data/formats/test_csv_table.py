@@ -592,6 +592,7 @@ def test_separators_are_told_by_the_cells(tmp_path, cells, classes, note):
 @pytest.mark.parametrize(
     ("cells", "mark"),
     [
+        (["haze primary", "clear primary", "primary"], " "),
         (["haze primary", "agriculture clear primary water", "clear primary", "primary"], " "),
         (["red car", "red bus", "blue car", "blue bus"] * 9, " "),
         (["tench, Tinca tinca", "goldfish, Carassius auratus", "kite"] * 3, ","),

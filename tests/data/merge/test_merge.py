@@ -150,7 +150,7 @@ def test_boxes_of_copies_inside_one_set(tmp_path):
     assert len(merged) == 1 and len(merged.boxes.image) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_repeated_boxes_as_pairs_of_them_say(data):
     corner = st.sampled_from([0.0, 0.002, 0.004, 0.5])

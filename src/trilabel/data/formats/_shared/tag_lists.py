@@ -12,7 +12,7 @@ from trilabel.errors import TrilabelError
 
 _ALWAYS = (";", "|")  # hardly any name has one of these
 _WORDS = {" ": "blanks", "/": "slashes", ",": "commas"}
-_MOST, _FEW = 0.9, 0.1  # shares of the cells that could be lists
+_MOST, _SOME, _FEW = 0.9, 1 / 3, 0.1  # shares of the cells that could be lists
 
 
 def separator_of(path: Path, cells: Mapping[str, int], *, lists: bool = True) -> tuple[str, str]:
@@ -74,7 +74,8 @@ def _by_recurrence(
     parts_of = [several.get(text) or [text.strip()] for text in plain]
     cells_with = Counter(part for parts in parts_of for part in set(parts))
     recurring = sum(all(cells_with[part] > 1 for part in parts) for parts in several.values()) / len(several)
-    if recurring <= _FEW:
+    related = sum(any(cells_with[part] > 1 for part in parts) for parts in several.values()) / len(several)
+    if recurring <= _FEW and related <= _SOME:  # "hot dog" and "dog" are names
         return "name"
     places = {(part, place) for parts in several.values() for place, part in enumerate(parts)}
     free = len(places) > len({part for part, _ in places})
