@@ -28,8 +28,9 @@ def evaluate(
     """Every metric of scores and labels (N×C) as plain numbers that json can write, None where one is undefined.
 
     Keys: mAP, mAP_interpolated; CP CR CF1 OP OR OF1 at score >= threshold (one, or one per class) and, ending in _top3,
-    of each image's 3 highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1, 3, 5 up to the
-    number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names, where given).
+    of each image's 3 highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1,
+    3, 5 up to the number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names,
+    where given).
     With `annotations`, the known training labels of each class, also mAP_G1 … mAP_G5 (see `map_by_group`), undefined
     with fewer than five classes.
 
