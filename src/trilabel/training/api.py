@@ -50,7 +50,7 @@ def train(
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
     config = _with_method(config, split.labels) if config.method == "auto" else config
-    config = with_devices(config, resume)
+    config = with_devices(_with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
     work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
     launch(work, config, work.folder.path)
@@ -76,6 +76,19 @@ def _with_method(config: Config, labels: Labels) -> Config:
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
     log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
     return config
+
+
+def _with_normalized_features(config: Config, started: RunFolder | None) -> Config:
+    """The configuration with a head that normalizes, if it begins with a linear stage that is to choose its own rate.
+
+    started: the folder of a run that resumes, which stays with what it was started with.
+    """
+    own_rate = config.stages != "fine-tune" and config.linear_lr is None and not config.keep_head
+    if not own_rate or config.head != "gap" or config.graph != "none" or "normalize" in config.head_settings:
+        return config
+    if started is not None and started.last.exists() and not started.read().config.head_settings:
+        return config  # of a version that had no such setting
+    return replace(config, head_settings={"normalize": True})
 
 
 @dataclass(frozen=True)
