@@ -134,6 +134,16 @@ def test_two_processes_fit_as_one(in_two: Run, drawn: Dataset, linear: Config, t
 # ---- who gets it
 
 
+def test_a_head_that_is_kept_normalizes_as_it_did(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
+    data = first(drawn, 40)
+    fitted = train(data, linear, tmp_path / "fitted")
+    changes = {"weights": str(fitted.folder), "keep_head": True, "stages": "fine-tune", "lr": 1e-12, "epochs": 1}
+    kept = train(data, replace(linear, **changes), tmp_path / "kept")
+    names = [f"model.head.{name}" for name in ("linear.weight", "center", "scale")]
+    for name in names:
+        torch.testing.assert_close(tensors_of(kept.folder)[name], tensors_of(fitted.folder)[name], atol=1e-6, rtol=0)
+
+
 def test_a_rate_that_is_given_is_taken(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
     run = train(first(drawn, 40), replace(linear, linear_lr=0.01), tmp_path / "run")
     assert [record.lr for record in run.history] == [0.01, 0.01] and not run.config.head_settings

@@ -18,6 +18,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
+from trilabel.models.backbone import is_run
 from trilabel.recipes import resolve
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
@@ -81,14 +82,22 @@ def _with_method(config: Config, labels: Labels) -> Config:
 def _with_normalized_features(config: Config, started: RunFolder | None) -> Config:
     """The configuration with a head that normalizes, if it begins with a linear stage that is to choose its own rate.
 
-    started: the folder of a run that resumes, which stays with what it was started with.
+    A head that is kept stays as it was trained. started: the folder of a run that resumes, which stays with what it was
+    started with.
     """
-    own_rate = config.stages != "fine-tune" and config.linear_lr is None and not config.keep_head
-    if not own_rate or config.head != "gap" or config.graph != "none" or "normalize" in config.head_settings:
+    if config.head != "gap" or config.graph != "none" or config.head_settings:
         return config
-    if started is not None and started.last.exists() and not started.read().config.head_settings:
-        return config  # of a version that had no such setting
-    return replace(config, head_settings={"normalize": True})
+    own_rate = config.stages != "fine-tune" and config.linear_lr is None
+    if config.keep_head:
+        kept = config.weights or ""
+        own_rate = is_run(kept) and _normalizes(RunFolder(Path(kept)))
+    if started is not None and started.last.exists():
+        own_rate = _normalizes(started)
+    return replace(config, head_settings={"normalize": True}) if own_rate else config
+
+
+def _normalizes(run: RunFolder) -> bool:
+    return bool(run.read().config.head_settings.get("normalize"))
 
 
 @dataclass(frozen=True)

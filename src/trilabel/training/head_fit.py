@@ -110,9 +110,9 @@ def _scores_of_left_out(features: Tensor, signed: NDArray[np.int8], folds: NDArr
     ways = ways.to(device).repeat_interleave(_FOLDS * classes)
     inputs = _rotated(features)
     weights, mean = torch.zeros(2, inputs.shape[1], signs.shape[1], device=device)
-    known, mean_square = signs.abs(), torch.zeros(signs.shape[1], device=device)
+    mean_square = torch.zeros(signs.shape[1], device=device)
     for step in range(_TRIAL_STEPS):  # RowAdam with a cosine schedule
-        slope = -signs * torch.sigmoid(-signs * (inputs @ weights + bias)) * known
+        slope = -signs * torch.sigmoid(-signs * (inputs @ weights + bias))  # 0 where unknown
         gradient = inputs.T @ slope
         mean.lerp_(gradient, 0.1)
         mean_square.lerp_(gradient.square().sum(0), 0.01)
@@ -120,7 +120,8 @@ def _scores_of_left_out(features: Tensor, signed: NDArray[np.int8], folds: NDArr
         rate = (1 + math.cos(math.pi * step / _TRIAL_STEPS)) / _TRIAL_STEPS / (1 - 0.9 ** (step + 1))
         weights -= mean * (rate * ways / size_now)
     logits = (inputs @ weights + bias).view(count, len(_REACHES), _FOLDS, classes)
-    return logits[torch.arange(count), :, torch.from_numpy(folds).to(device)].transpose(0, 1)
+    left_out: Tensor = logits[torch.arange(count), :, torch.from_numpy(folds).to(device)]  # N × reaches × C
+    return left_out.transpose(0, 1)
 
 
 def _rotated(features: Tensor) -> Tensor:
@@ -128,4 +129,5 @@ def _rotated(features: Tensor) -> Tensor:
     if features.shape[0] >= features.shape[1]:
         return features
     values, vectors = torch.linalg.eigh((features @ features.T).double())
-    return (vectors * values.clamp(min=0).sqrt()).float()
+    rotated: Tensor = vectors * values.clamp(min=0).sqrt()
+    return rotated.float()

@@ -53,19 +53,19 @@ class StageRun:
 
 def enter(job: Job, stage: Stage) -> StageRun:
     """Sets up model, images, optimizer and EMA for a stage."""
-    config, head, passes = job.config, list(job.model.head.parameters()), 1
+    config, head, passes, fits = job.config, list(job.model.head.parameters()), 1, fits_head(job, stage)
     model: nn.Module
     start_head(job)
     if stage.linear:
         images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
         model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
-        if fits_head(job, stage):
+        if fits:
             stage, config, passes = plan_fit(job, stage, images)
     else:
         images, val_images = job.images, job.val_images
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
         record_passes(job)
-    optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr, fits_head(job, stage))
+    optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr, fits)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
     return StageRun(stage, config, model, task, images, val_images, passes)
