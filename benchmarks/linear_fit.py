@@ -47,13 +47,13 @@ def drawn(dataset: Dataset, count: int, known: str, seed: int) -> Dataset:
 
 
 def ours(dataset: Dataset, method: str) -> tuple[NDArray[np.float32], float]:
-    """Scores of the test images, and the seconds that training took."""
+    """Scores of the test images, and the seconds of processor time that training took."""
     config: Config = replace(fine_tune(), stages="linear", val="none", device="cpu", precision="32")
     config = replace(config, method=method, settings=SETTINGS.get(method, {}))
     with tempfile.TemporaryDirectory() as folder, quiet(), torch.inference_mode(False):
-        begun = time.perf_counter()
+        begun = time.process_time()
         run = tl.train(dataset, config, Path(folder) / "run")
-        seconds = time.perf_counter() - begun
+        seconds = time.process_time() - begun
         head = RunFolder(run.folder).classifier()[0].head.eval()
     with torch.inference_mode():
         return head(dataset.images_of(dataset.rows_of("test"))[0]).numpy(), seconds
@@ -64,12 +64,12 @@ def sklearns(dataset: Dataset, strength: float) -> tuple[NDArray[np.float32], fl
     features, others = (normalize(dataset.images_of(dataset.rows_of(split))[0].numpy()) for split in ("train", "test"))
     labels = dataset.labels[dataset.rows_of("train")].to_signed()
     labels = labels if (labels < 0).any() else np.where(labels > 0, 1, -1)
-    scores, begun = np.zeros((len(others), labels.shape[1]), np.float32), time.perf_counter()
+    scores, begun = np.zeros((len(others), labels.shape[1]), np.float32), time.process_time()
     for column, signs in enumerate(labels.T):
         if len(np.unique(signs[signs != 0])) == 2:
             fitted = LogisticRegression(C=strength, max_iter=1000).fit(features[signs != 0], signs[signs != 0])
             scores[:, column] = fitted.decision_function(others)
-    return scores, time.perf_counter() - begun
+    return scores, time.process_time() - begun
 
 
 def main(data: str, features: str, *counts: str) -> None:
