@@ -35,7 +35,7 @@ from trilabel.data.images import ImageSource, in_order
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.log import shown, track
-from trilabel.models import Backbone, Classifier, create_model
+from trilabel.models import Backbone, Classifier, check_head, create_model
 from trilabel.models.device import choose_device
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
@@ -84,7 +84,7 @@ def train_on_features(width: int) -> None:
         if config.head != "gap" or config.graph != "none":
             raise TrilabelError("pooled features allow only head gap and no graph")
         backbone = Backbone(nn.Identity(), width, config.image_size or 0, (0.0,) * 3, (1.0,) * 3)
-        return Classifier(backbone, GapHead(width, classes))
+        return Classifier(backbone, GapHead(width, classes, check_head(config.head, config.head_settings)))
 
     def open_rows(
         processes: Any, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
@@ -160,7 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     dataset = replace(dataset, images=features)
     base = replace(fine_tune(), backbone=BACKBONE, weights=chosen.weights, image_size=chosen.image_size, device="cpu")
     base = replace(base, ema=0.0, head_lr_scale=1, precision="32", channels_last=False, val="0.2")
-    base = replace(base, stages="linear", epochs=25, lr_schedule="constant")
+    # As the papers: plain features, at the rate of the spec.
+    base = replace(base, stages="linear", epochs=25, lr_schedule="constant", head_settings={"normalize": False})
     for file in chosen.specs:
         FeatureExecutor.again = f"python benchmarks/fixed_features.py {chosen.data} {chosen.weights} {file} …"
         out = chosen.out / file.stem

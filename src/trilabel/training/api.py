@@ -21,6 +21,7 @@ from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
 from trilabel.models import create_backbone
+from trilabel.models.backbone import is_run
 from trilabel.recipes import resolve
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
@@ -54,7 +55,7 @@ def train(
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
     config = _with_method(config, split.labels) if config.method == "auto" else config
-    config = with_devices(config, resume)
+    config = with_devices(_with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
     work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
     launch(work, config, work.folder.path)
@@ -80,6 +81,27 @@ def _with_method(config: Config, labels: Labels) -> Config:
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
     log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
     return config
+
+
+def _with_normalized_features(config: Config, started: RunFolder | None) -> Config:
+    """The configuration with a head that normalizes, if it begins with a linear stage that is to choose its own rate.
+
+    A head that is kept stays as it was trained. started: the folder of a run that resumes, which stays with what it was
+    started with.
+    """
+    if config.head != "gap" or config.graph != "none" or config.head_settings:
+        return config
+    own_rate = config.stages != "fine-tune" and config.linear_lr is None
+    if config.keep_head:
+        kept = config.weights or ""
+        own_rate = is_run(kept) and _normalizes(RunFolder(Path(kept)))
+    if started is not None and started.last.exists():
+        own_rate = _normalizes(started)
+    return replace(config, head_settings={"normalize": True}) if own_rate else config
+
+
+def _normalizes(run: RunFolder) -> bool:
+    return bool(run.read().config.head_settings.get("normalize"))
 
 
 @dataclass(frozen=True)
