@@ -25,6 +25,7 @@ class Batch(NamedTuple):
     lr: float = 1e-3  # the model's learning rate at this step
     warm_up: bool = False  # whether this is the method's warm-up
     share: float = 0.0  # of the epoch's steps that are done
+    epochs: int = 1  # of the stage
 
 
 # (tensor, "sum" or "max") -> the sum or maximum over all processes

@@ -84,7 +84,7 @@ def test_labels_missing_at_random_make_it_known_only():
 def test_positives_that_are_always_named_make_it_assume_negative():
     features, truth = logistic_problem(200)
     labels = observed(truth, 1.0, 0.2)
-    settings = {"positives_known": 1, "negatives_known": 0.2, "smoothing": 0.1}
+    settings = {"positives_known": 1, "negatives_known": 0.2, "smoothing": 0.1, "smoothing_until": None}
     ours = gradient("posterior", settings, features, labels)
     torch.testing.assert_close(ours, gradient("assume-negative", {"smoothing": 0.1}, features, labels))
 
@@ -187,14 +187,30 @@ def test_the_first_epoch_of_one_of_k_counts_unknown_as_absent():
     features = features[: len(labels)]
     absent = create_method("assume-negative", {}, labels).step(new_model(), batch_of(features, labels))["loss"]
     for settings, epoch, same in (({}, 1, True), ({}, 2, False), ({"warm_up": 0}, 1, False), ({"warm_up": 2}, 2, True)):
-        method = create_method("posterior", settings, labels)
+        method = create_method("posterior", {"smoothing": 0, **settings}, labels)
         loss = method.step(new_model(), batch_of(features, labels, epoch))["loss"]
         assert torch.allclose(loss, absent) == same
 
 
+@pytest.mark.parametrize(
+    ("until", "epoch", "share", "expected"),
+    [(0.5, 1, 0.0, 0.2), (0.5, 3, 0.0, 0.1), (0.5, 3, 0.5, 0.075), (0.5, 5, 0.0, 0.0), (0.5, 8, 0.9, 0.0)]
+    + [(1.0, 5, 0.0, 0.1), (None, 8, 0.9, 0.2)],
+)
+def test_smoothing_fades_over_the_first_half_of_a_stage(until, epoch, share, expected):
+    features, truth = logistic_problem(60)
+    labels = observed(truth, 0.5, 0.1)
+    rates = {"positives_known": 0.5, "negatives_known": 0.1}
+    batch = batch_of(features, labels, epoch)._replace(share=share, epochs=8)
+    method = create_method("posterior", {**rates, "smoothing": 0.2, "smoothing_until": until}, labels)
+    constant = create_method("posterior", {**rates, "smoothing": expected, "smoothing_until": None}, labels)
+    ours, theirs = (each.step(new_model(), batch)["loss"] for each in (method, constant))
+    torch.testing.assert_close(ours, theirs)
+
+
 def test_what_it_reports():
     labels = Labels.from_signed([[1, 0, 0, 0], [0, -1, 0, 1]])
-    method = create_method("posterior", {"positives_known": 0.5}, labels)
+    method = create_method("posterior", {"positives_known": 0.5, "smoothing": 0}, labels)
     model = FeatureClassifier(GapHead(2, 4))
     with torch.no_grad():
         model.head.linear.weight.zero_()
@@ -229,6 +245,7 @@ def test_it_starts_at_the_shares_that_follow_from_the_rates():
         ({"fit_epochs": 0}, "fit_epochs of 1 or more"),
         ({"warm_up": -1}, "warm_up of 0 or more"),
         ({"smoothing": 2}, "smoothing a share"),
+        ({"smoothing_until": 0}, "smoothing_until is a share of the epochs above 0, or none, not 0"),
         ({"rates": "given"}, "needs numbers. Use --set positives_known"),
         ({"rates": "fit", "positives_known": 0.3}, "rates=fit takes neither"),
         ({"rates": "shares", "positives_known": 0.3}, "rates=shares takes no positives_known"),

@@ -50,7 +50,7 @@ class Posterior(Method[PosteriorSettings]):
         if batch.warm_up:
             return {"loss": self._fit_loss(logits, batch), "logits": logits.detach()}
         log_factor = self.log_factor(logits, labels, batch.epoch)
-        targets = posterior_targets(logits, labels, log_factor, self.settings.smoothing)
+        targets = posterior_targets(logits, labels, log_factor, self.smoothing(batch))
         unknown = labels == 0
         rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
         parts = {
@@ -61,6 +61,16 @@ class Posterior(Method[PosteriorSettings]):
         }
         # Those of a fit are known only once it is over, so that no note could say them.
         return parts if self.kind == "one-of-k" else {**parts, "positives_known": self.rates[0].mean()}
+
+    def smoothing(self, batch: Batch) -> float:
+        """The share of a target that is moved to its opposite at this step.
+
+        A new head is soon sure of what it has seen; that it may not be at first keeps it from taking hidden positives
+        for negatives, and once smoothing is gone its probabilities are calibrated.
+        """
+        first, until = self.settings.smoothing, self.settings.smoothing_until
+        done = (batch.epoch - 1 + batch.share) / batch.epochs
+        return first if until is None else first * max(0.0, 1 - done / until)
 
     def log_factor(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
