@@ -10,7 +10,8 @@ DATA is whatever `trilabel train` reads. Features are the pooled output of a Res
 computed once, on a GPU where there is one (half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file,
 whereas `trilabel train --stages linear` computes them for each run. The rest is the same as `trilabel compare`.
 DATA may also be features already: X_train, Y_train (0 and 1), X_test, Y_test in an .npz; each is scaled to mean 0 and
-deviation 1. Several processes may be started at once, each on one thread: each makes the runs that no other is working on.
+deviation 1.
+Several processes may be started at once, each on one thread: each makes the runs that no other is working on.
 """
 
 import argparse

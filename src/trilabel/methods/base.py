@@ -67,6 +67,10 @@ class Method(nn.Module, Generic[S]):
         """Raises a TrilabelError with a suggestion if the method cannot work with such labels."""
 
     @classmethod
+    def check_sample(cls, settings: S, labels: Labels, validation: Labels | None) -> None:
+        """Likewise, where that also depends on the labels of the validation images."""
+
+    @classmethod
     def needs_maps(cls, settings: S) -> bool:
         """Whether its steps ask the model for class maps."""
         return False

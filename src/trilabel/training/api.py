@@ -15,7 +15,6 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.methods import choose_method
 from trilabel.recipes import resolve
@@ -49,7 +48,7 @@ def train(
     """
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
-    config = _with_method(config, split.labels) if config.method == "auto" else config
+    config = _with_method(config, split) if config.method == "auto" else config
     config = with_devices(config, resume)
     work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
@@ -69,12 +68,15 @@ def prepare_torch() -> None:
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
 
 
-def _with_method(config: Config, labels: Labels) -> Config:
+def _with_method(config: Config, split: TrainingSplit) -> Config:
     """The configuration with a method instead of "auto"."""
-    method, settings = choose_method(labels)
-    config = replace(config, method=method, settings=config.settings or settings)
+    validation = split.dataset.labels[split.val]
+    chosen = choose_method(split.labels, validation, config.settings, config.relabel != "none")
+    config = replace(config, method=chosen.method, settings=chosen.settings)
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
     log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
+    if chosen.note:
+        log.info(chosen.note)
     return config
 
 

@@ -194,8 +194,7 @@ def test_the_first_epoch_of_one_of_k_counts_unknown_as_absent():
 
 @pytest.mark.parametrize(
     ("until", "epoch", "share", "expected"),
-    [(0.5, 1, 0.0, 0.2), (0.5, 3, 0.0, 0.1), (0.5, 3, 0.5, 0.075), (0.5, 5, 0.0, 0.0), (0.5, 8, 0.9, 0.0)]
-    + [(1.0, 5, 0.0, 0.1), (None, 8, 0.9, 0.2)],
+    [(0.5, 1, 0, 0.2), (0.5, 3, 0, 0.1), (0.5, 3, 0.5, 0.075), (0.5, 5, 0, 0), (1.0, 5, 0, 0.1), (None, 8, 0.9, 0.2)],
 )
 def test_smoothing_fades_over_the_first_half_of_a_stage(until, epoch, share, expected):
     features, truth = logistic_problem(60)

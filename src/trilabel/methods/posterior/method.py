@@ -40,9 +40,14 @@ class Posterior(Method[PosteriorSettings]):
 
     @classmethod
     def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
-        """Needs positives and valid settings. Whether rates can be found out also depends on validation labels."""
+        """Needs positives and valid settings."""
         require_positives("posterior", labels)
         check_settings(settings)
+
+    @classmethod
+    def check_sample(cls, settings: PosteriorSettings, labels: Labels, validation: Labels | None) -> None:
+        """Needs rates that are given or can be found out."""
+        find_source(settings, labels, validation)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss; in the warm-up of a fit on known labels alone."""
