@@ -122,7 +122,8 @@ class Method(nn.Module, Generic[S]):
 
         "targets": B×C, the value that each label was scored as (+1, −1, 0 not at all), only where that is neither the
         batch's labels nor these with unknown as absent: the loop counts how unknown labels were treated. A target in
-        between counts as the nearer one. Further scalars are averaged for the log.
+        between counts as the nearer one; "soft_targets", B×C between 0 and 1, then says what it is. Further scalars are
+        averaged for the log.
         """
         raise NotImplementedError
 

@@ -218,10 +218,25 @@ def test_what_it_reports():
     assert parts["targets"].tolist() == [[1, -1, 1, -1], [1, -1, 1, 1]] and parts["targets"].dtype == torch.int8
     odds = 0.5 * np.exp([0.5, 3.0, -1.0, 2.0, 3.0])  # of unknown labels
     assert parts["unknown_target"].item() == pytest.approx((odds / (1 + odds)).mean(), rel=1e-5)
+    known = torch.from_numpy(labels.to_signed() != 0)
+    torch.testing.assert_close(parts["soft_targets"][~known].double(), torch.from_numpy(odds / (1 + odds)))
+    assert parts["soft_targets"][known].tolist() == [1, 0, 1]
     assert parts["positives_known"].item() == 0.5
     at_random = create_method("posterior", {"positives_known": 0.5, "negatives_known": 0.5}, labels)
     parts = at_random.step(model, Batch(torch.zeros(2, 2), None, labels.rows([0, 1]), torch.arange(2), 1))
     assert parts["targets"].tolist() == labels.to_signed().tolist()  # others take no part
+
+
+def test_it_reports_the_range_of_its_rates():
+    features, truth = logistic_problem(500)
+    labels = observed(truth, RATES, 0.0)
+    method = create_method("posterior", {}, labels, FEATURES, FULL)
+    parts = method.step(new_model(), batch_of(features, labels))
+    found = [parts[f"positives_known{part}"].item() for part in ("_lowest", "", "_highest")]
+    assert found == [getattr(method.rates[0], name)().item() for name in ("min", "mean", "max")]
+    assert parts["negatives_known"].item() == parts["negatives_known_highest"].item() == 0
+    one = one_named(truth)
+    assert "positives_known" not in create_method("posterior", {}, one).step(new_model(), batch_of(features, one))
 
 
 def test_it_starts_at_the_shares_that_follow_from_the_rates():
