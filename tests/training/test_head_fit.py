@@ -19,7 +19,8 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.scenes import scenes
 from trilabel.labels import Labels, simulate
 from trilabel.recipes import RECIPES
-from trilabel.training.api import _with_normalized_features, train
+from trilabel.training.api import train
+from trilabel.training.choices import with_normalized_features
 from trilabel.training.head_fit import choose_reach, class_logits
 from trilabel.training.run_folder import RunFolder
 
@@ -155,7 +156,7 @@ def test_recipes_of_papers_stay_as_printed() -> None:
     papers = {name: recipe() for name, recipe in RECIPES.items() if "20" in name}
     assert sum(config.stages != "fine-tune" for config in papers.values()) > 15
     for name, config in papers.items():
-        assert _with_normalized_features(config, None) == config, name
+        assert with_normalized_features(config, None) == config, name
 
 
 # ---- how far the weights move

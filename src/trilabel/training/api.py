@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,10 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained, open_images
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
-from trilabel.methods import choose_method
 from trilabel.models import create_backbone
-from trilabel.models.backbone import is_run
 from trilabel.recipes import resolve
+from trilabel.training.choices import with_method, with_normalized_features
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
 from trilabel.training.loop import fit
@@ -54,8 +52,8 @@ def train(
     """
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
-    config = _with_method(config, split.labels) if config.method == "auto" else config
-    config = with_devices(_with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
+    config = with_method(config, split) if config.method == "auto" else config
+    config = with_devices(with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
     work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
     launch(work, config, work.folder.path)
@@ -72,36 +70,6 @@ def prepare_torch() -> None:
     """
     if not torch.cuda.is_available():
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
-
-
-def _with_method(config: Config, labels: Labels) -> Config:
-    """The configuration with a method instead of "auto"."""
-    method, settings = choose_method(labels)
-    config = replace(config, method=method, settings=config.settings or settings)
-    given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
-    log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
-    return config
-
-
-def _with_normalized_features(config: Config, started: RunFolder | None) -> Config:
-    """The configuration with a head that normalizes, if it begins with a linear stage that is to choose its own rate.
-
-    A head that is kept stays as it was trained. started: the folder of a run that resumes, which stays with what it was
-    started with.
-    """
-    if config.head != "gap" or config.graph != "none" or config.head_settings:
-        return config
-    own_rate = config.stages != "fine-tune" and config.linear_lr is None
-    if config.keep_head:
-        kept = config.weights or ""
-        own_rate = is_run(kept) and _normalizes(RunFolder(Path(kept)))
-    if started is not None and started.last.exists():
-        own_rate = _normalizes(started)
-    return replace(config, head_settings={"normalize": True}) if own_rate else config
-
-
-def _normalizes(run: RunFolder) -> bool:
-    return bool(run.read().config.head_settings.get("normalize"))
 
 
 @dataclass(frozen=True)
