@@ -31,6 +31,7 @@ from trilabel.training.run_folder import Run, RunFolder
 from trilabel.training.run_lock import lock_run
 from trilabel.training.setup import Job, prepare
 from trilabel.training.splits import TrainingSplit, split_for_training
+from trilabel.training.starting_weights import as_started, with_backbone
 
 logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it logs tips at the start of every run
 
@@ -54,8 +55,9 @@ def train(
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
     config = _with_method(config, split.labels) if config.method == "auto" else config
-    config = with_devices(config, resume)
-    work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
+    folder = RunFolder(Path(out))
+    config = with_devices(as_started(config, folder) if resume else with_backbone(config), resume)
+    work = ProcessWork(split, config, folder, resume, overwrite, source or {})
     prepare_torch()
     launch(work, config, work.folder.path)
     # One of several processes held the lock so far: nobody may have started another run here.
