@@ -47,11 +47,11 @@ class Config:
     """Settings of the method, by name."""
 
     backbone: str = "tiny"
-    """"tiny" (small images, CPU) or any timm model name; a timm ResNet with "-v1" appended
-    has its strides in the 1×1 convolutions."""
+    """"tiny" (small images, CPU), any timm model name, or "auto": the one that the weights are for. A timm ResNet with
+    "-v1" appended has its strides in the 1×1 convolutions."""
     weights: str | None = None
-    """Pretrained weights of the backbone: a .safetensors file, a folder with one, the folder of a run with the same
-    backbone, or "hub" to download; none: random weights."""
+    """Pretrained weights of the backbone: a .safetensors file, a folder with one, the folder of a run, a name that
+    `trilabel weights` fetched, or "hub" to download; none: random weights. They say which backbone, unless you do."""
     keep_head: bool = False
     """If `weights` is a run on the same classes: also start from its head, provided that it has the same parameters
     (gap, weldon and saliency do)."""
@@ -91,8 +91,9 @@ class Config:
     crop: float = 1.0
     """Random crops keep at least this share of the area of a training image; 1: no crops."""
 
-    stages: Literal["fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
-    """What to train: everything; only the head, on features computed once; or first the head, then everything."""
+    stages: Literal["auto", "fine-tune", "linear", "linear-then-fine-tune"] = "fine-tune"
+    """What to train: everything; only the head, on features computed once; or first the head, then everything. auto
+    (the recipe `photos`): this and what belongs to it is chosen by images, weights and device."""
     epochs: int = 10
     """Number of passes over the training images in the last stage."""
     linear_epochs: int = 25

@@ -11,6 +11,7 @@ import tyro
 from trilabel.cli.arguments import DataPath, UsageError, absolute_path, flag, require_positive, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line
+from trilabel.cli.weights_option import with_weights
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
@@ -112,7 +113,7 @@ class Compare:
         if bool(self.recipes) == (self.rows is not None):
             raise UsageError("give either --recipes to compare, or --rows FILE.toml")
         teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
-        base = replace(self.config, weights=absolute_path(self.config.weights), teachers=teachers)
+        base = replace(with_weights(self.config, self.written, real_images=False), teachers=teachers)
         if self.rows is not None:
             return self._spec_in_file(self.rows, base)
         if not self.labels or not self.seeds:

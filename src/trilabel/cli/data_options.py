@@ -63,7 +63,7 @@ def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Data
     from trilabel import data as readers
     from trilabel.log import log
 
-    if _are_scenes(data):
+    if are_scenes(data):
         return readers.scenes()
     format, reader = _format_and_reader(data, options)
     arguments = _reader_arguments(data, format, reader, options)
@@ -132,7 +132,7 @@ def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
     from trilabel.data import formats
 
     data = source["data"]
-    if _are_scenes(data):
+    if are_scenes(data):
         return dict(source)
     files = {name for name, what in _splits(source).items() if isinstance(what, str)}
     found = {**source, "data": absolute_path(data)}
@@ -147,7 +147,8 @@ def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _are_scenes(data: str) -> bool:
+def are_scenes(data: str) -> bool:
+    """Whether this names the data set that is drawn by code."""
     return data == SCENES and not Path(data).exists()
 
 

@@ -26,6 +26,7 @@ from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
+from trilabel.cli.weights import Weights
 from trilabel.errors import explain
 from trilabel.log import shown
 from trilabel.printable import message as one_message
@@ -45,6 +46,7 @@ COMMANDS: dict[str, type[Any]] = {
     "maps": Maps,
     "similar": Similar,
     "report": Report,
+    "weights": Weights,
     "methods": Methods,
     "components": Components,
     "recipes": Recipes,

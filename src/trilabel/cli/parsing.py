@@ -29,7 +29,7 @@ class Command(Protocol):
 def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Command:
     """The command with its arguments; tyro prints help, or what is wrong, and exits."""
     names = {f.name for f in fields(kind)}
-    base = _starting_config(arguments) if "config" in names else Config()
+    base = _starting_config(kind, arguments) if "config" in names else Config()
     registry = _flags(base, getattr(kind, "HIDDEN_SETTINGS", ()))
     parse = partial(tyro.cli, kind, prog=f"trilabel {name}", registry=registry)
     shown = list(map(printable, arguments))
@@ -45,13 +45,13 @@ def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Comma
     return found
 
 
-def _starting_config(arguments: Sequence[str]) -> Config:
+def _starting_config(kind: type[Any], arguments: Sequence[str]) -> Config:
     """The default settings: those of the resumed run, or of the recipe."""
     if resumed := _value_of("--resume", arguments):
         from trilabel.training.run_folder import RunFolder
 
         return RunFolder(Path(resumed)).read().config
-    return resolve(_value_of("--recipe", arguments) or "small")
+    return resolve(_value_of("--recipe", arguments) or kind.recipe)
 
 
 def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:

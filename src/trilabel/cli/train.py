@@ -9,8 +9,9 @@ import tyro
 
 import trilabel as tl
 from trilabel.cli.arguments import OptionalDataPath, UsageError, absolute_path, flag, split_pair
-from trilabel.cli.data_options import DataOptions, Reading, read_training_data, with_absolute_paths
+from trilabel.cli.data_options import DataOptions, Reading, are_scenes, read_training_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line, print_metrics
+from trilabel.cli.weights_option import with_weights
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
@@ -26,9 +27,9 @@ _MAY_NAME_FILES = ("vectors", "graph", "side", "runs", "targets")  # settings wh
 class Train:
     """Trains a classifier on labels of which many are unknown and writes a run folder.
 
-    Example: trilabel train labels.csv --images photos --out runs/first
+    Example: trilabel train labels.csv --images photos --weights resnet50.safetensors --out runs/first
 
-    On photographs: trilabel train labels.csv --recipe fine-tune --weights resnet50.safetensors
+    How it trains follows from images, weights and device (see `trilabel weights` and `trilabel recipes`).
 
     Resume a stopped run: trilabel train --resume runs/first
     """
@@ -39,7 +40,7 @@ class Train:
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""
     out: Path | None = None
     """The run folder; none: runs/DATA-RECIPE."""
-    recipe: str = "small"
+    recipe: str = "photos"
     """The settings to start from (see `trilabel recipes`); the options below change them."""
     set: tuple[str, ...] = ()
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
@@ -58,6 +59,7 @@ class Train:
     reading: Reading = field(default_factory=DataOptions)
     config: Annotated[Config, tyro.conf.OmitArgPrefixes] = field(default_factory=Config)
     """How to train. The defaults come from the recipe, or from the resumed run."""
+    written: tyro.conf.Suppress[frozenset[str]] = frozenset()  # names of the options on the command line
 
     def __call__(self) -> None:
         from trilabel.training.launch import is_first_process
@@ -91,7 +93,8 @@ class Train:
     def chosen_config(self) -> Config:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""
         teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
-        return replace(self.config, weights=absolute_path(self.config.weights), teachers=teachers, **self._settings())
+        config = with_weights(self.config, self.written, real_images=not are_scenes(self.data))
+        return replace(config, teachers=teachers, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
         """The settings of each component: the recipe's if the component is the recipe's, changed by --set."""
@@ -121,7 +124,7 @@ class Train:
             )
         values = {f.name: getattr(self.config, f.name) for f in fields(Config)}
         changed = {name: value for name, value in values.items() if value != getattr(about.config, name)}
-        given = {f.name for f in fields(self) if getattr(self, f.name) != f.default} - {"config", "reading"}
+        given = {f.name for f in fields(self) if getattr(self, f.name) != f.default} - {"config", "reading", "written"}
         refused = sorted({*changed, *given, *self.reading.chosen()} - MAY_CHANGE - {"resume", "json"})
         if refused:
             allowed = " ".join(map(flag, sorted(MAY_CHANGE)))

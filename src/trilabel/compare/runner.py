@@ -29,6 +29,7 @@ from trilabel.locks import try_lock
 from trilabel.log import log
 from trilabel.metrics import GROUP_METRICS
 from trilabel.training.run_folder import Run, RunFolder
+from trilabel.training.starting_weights import with_backbone
 
 POLL_SECONDS = 1.0  # between checks of the runs of other processes
 
@@ -57,6 +58,7 @@ class Comparison:
         pointing: also play the pointing game. keep: keep the models, not only the numbers. source: how the command line
         reads the data, for the commands that reproduce each cell.
         """
+        spec = _with_backbones(spec)
         self.dataset, self.spec, self.out, self.keep = dataset, spec, Path(out), keep
         self.scoring, self.source = Scoring(test, pointing), dict(source or {"data": "DATA"})
         self.executor = self.executor_class(dataset, spec, self.out, self.scoring, self.source)
@@ -200,3 +202,11 @@ def _complete(attempts: Sequence[Attempt]) -> None:
         attempts = [attempt for attempt in attempts if not attempt()]
         if attempts:
             time.sleep(POLL_SECONDS)
+
+
+def _with_backbones(spec: Spec) -> Spec:
+    """Rows whose backbone is that of their weights get its name, before cells are named after it."""
+    chosen = {(row.config.backbone, row.config.weights): row.config for row in spec.rows}
+    names = {key: with_backbone(config).backbone for key, config in chosen.items()}  # each is told once
+    configs = (replace(row.config, backbone=names[row.config.backbone, row.config.weights]) for row in spec.rows)
+    return replace(spec, rows=tuple(replace(row, config=c) for row, c in zip(spec.rows, configs, strict=True)))

@@ -93,6 +93,11 @@ def lost_worker_explained() -> Iterator[None]:
         ) from error
 
 
+def worker_count(asked: int | None) -> int:
+    """How many processes decode images: as asked for, or one per core, at most 16."""
+    return min(16, os.cpu_count() or 1) if asked is None else asked
+
+
 def open_images(
     images: Tensor | None,
     paths: Sequence[str] | None,
@@ -114,7 +119,7 @@ def open_images(
         return _in_memory(images, size, device, cache), []
     if paths is None:
         raise TrilabelError("no images: neither paths nor image arrays were given")
-    workers = min(16, os.cpu_count() or 1) if workers is None else workers
+    workers = worker_count(workers)
     errors = validate_images(paths, shown)
     if len(paths) > 1 and sum(MISSING in message for _, message in errors) == len(paths):
         raise TrilabelError(

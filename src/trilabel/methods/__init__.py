@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
@@ -16,7 +18,8 @@ from trilabel.methods.known_only import KnownOnly
 from trilabel.methods.label_rnn import LabelRnn
 from trilabel.methods.large_loss import LargeLoss
 from trilabel.methods.latent_noise import LatentNoise
-from trilabel.methods.posterior import Posterior
+from trilabel.methods.posterior import Posterior, PosteriorSettings
+from trilabel.methods.posterior.sources import find_source
 from trilabel.methods.ranking import Ranking
 from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
@@ -50,6 +53,9 @@ METHODS: dict[str, type[Method[Any]]] = {
     "label-rnn": LabelRnn,
     "taught": Taught,
 }
+
+
+_NEGATIVES_WORTH_A_FIT = 400  # known ones of half of the classes
 
 
 def create_method(
@@ -100,6 +106,8 @@ def choose_method(
     other = Choice(other.method, dict(given or other.settings))
     if labels.known_share == 1 or relabels or not _has("posterior", given):
         return other
+    if other.method == "known-only" and not given and _too_few_to_fit(labels, validation):
+        return other
     try:
         check_method("posterior", given or {}, labels, validation)
         return Choice("posterior", dict(given or {}))
@@ -107,6 +115,15 @@ def choose_method(
         if given and not _has(other.method, given):
             raise
         return other._replace(note=f"not {error}")
+
+
+def _too_few_to_fit(labels: Labels, validation: Labels | None) -> bool:
+    """Whether rates would be fitted, on fewer negatives than such a fit is worth (400 photographs: it costs 2 mAP)."""
+    try:
+        fitted = find_source(PosteriorSettings(), labels, validation).kind == "fit"
+    except TrilabelError:
+        return False
+    return fitted and float(np.median(labels.counts_per_class()[1])) < _NEGATIVES_WORTH_A_FIT
 
 
 def _has(method: str, settings: Mapping[str, Any] | None) -> bool:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import timm
+import torch
 from safetensors import SafetensorError, safe_open
 from timm.layers import convert_sync_batchnorm
 from torch import Tensor, nn
 
 from trilabel.errors import TrilabelError
+from trilabel.models.fingerprints import fitting_backbones, read_shapes
 from trilabel.models.tiny import TinyNet
 
 # What timm itself gives to its filter of weights, for families of networks for which that is not the default.
@@ -57,7 +59,8 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     """A backbone by name.
 
     name: "tiny", or any timm model. A timm bottleneck ResNet with "-v1" appended has the stride of each stage in its
-        first 1×1 convolution instead of the 3×3 (the original ResNet, as Keras and Caffe weights have it).
+        first 1×1 convolution instead of the 3×3 (the original ResNet, as Keras and Caffe weights have it); with
+        "-v1.5" it is timm's own, said with emphasis.
     weights: a .safetensors file or a folder that holds one; the folder of a run, to start from its best model; "hub"
         downloads timm's own; None starts at random.
     image_size: pixels per side; None takes what the weights were trained at.
@@ -69,19 +72,17 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
     if name == "tiny":
         if weights is not None:
             if weights != "hub":
-                _weights_file(weights)  # a file that does not exist is the more likely mistake
+                weights_file(weights)  # a file that does not exist is the more likely mistake
             raise TrilabelError(
                 "the tiny network has no pretrained weights; leave weights out, give a run, or use a timm backbone"
             )
         network = TinyNet()
         return Backbone(network, network.num_features, image_size or 64, (0.5,) * 3, (0.25,) * 3)
-    timm_name = name.removesuffix("-v1")
-    if not timm.is_model(timm_name):
-        close = get_close_matches(timm_name, timm.list_models(), 4, 0.5)
-        raise TrilabelError(f"no backbone named {timm_name!r} in timm; close ones: {', '.join(close) or 'none'}")
+    timm_name = name.removesuffix("-v1").removesuffix("-v1.5")
+    _check_name(timm_name)
     network = _create(timm_name, weights, image_size)
-    if name.endswith("-v1"):
-        _stride_in_first_convolution(network, name)
+    if name != timm_name:
+        _set_strides(network, name)
     expects = network.pretrained_cfg
     size = image_size or int(expects["input_size"][-1])
     patch = getattr(getattr(network, "patch_embed", None), "patch_size", None)
@@ -91,6 +92,12 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
         )
     features = network.head_hidden_size if _has_layers_on_top(network) else network.num_features
     return Backbone(network, int(features), size, tuple(expects["mean"]), tuple(expects["std"]))
+
+
+def _check_name(name: str) -> None:
+    if not timm.is_model(name):
+        close = get_close_matches(name, timm.list_models(), 4, 0.5)
+        raise TrilabelError(f"no backbone named {name!r} in timm; close ones: {', '.join(close) or 'none'}")
 
 
 def _has_layers_on_top(network: Any) -> bool:
@@ -119,7 +126,7 @@ def load_from_run(module: nn.Module, run: str, prefix: str, what: str) -> None:
 
 def _create(name: str, weights: str | None, image_size: int | None) -> Any:
     """The timm network `name` as a feature extractor, with the weights of a file, of the hub, or at random."""
-    file = None if weights in (None, "hub") else _weights_file(str(weights))
+    file = None if weights in (None, "hub") else weights_file(str(weights))
     complaint = f"backbone {name!r} cannot be made as a feature extractor"
     if weights == "hub":
         complaint = f"backbone {name!r} could not be made with weights from the hub; give a .safetensors file instead"
@@ -130,8 +137,22 @@ def _create(name: str, weights: str | None, image_size: int | None) -> Any:
         except TypeError:  # convolutional networks take any size and reject the argument
             network = timm.create_model(name, **options)
     if file is not None:
-        _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
+        try:
+            _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
+        except TrilabelError as error:
+            raise TrilabelError(f"{error}{_right_name(file)}") from error
     return network
+
+
+def _right_name(file: Path) -> str:
+    """Words for the end of a refusal: the backbone that these weights are for, if that can be told."""
+    try:
+        fitting = fitting_backbones(read_shapes(file))
+    except TrilabelError:
+        return ""
+    return (
+        f"; they are for {fitting[0]}: pass --backbone {fitting[0]}, or none to have it recognized" if fitting else ""
+    )
 
 
 def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
@@ -141,15 +162,53 @@ def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
     elsewhere in networks that pool before it.
     """
     with _errors_in_one_line(complaint):
-        tensors = _adapted(timm.models.load_state_dict(str(file)), network, name)
-        classifiers = network.pretrained_cfg.get("classifier") or ()
-        for classifier in (classifiers,) if isinstance(classifiers, str) else classifiers:
-            tensors.pop(f"{classifier}.weight", None)
-            tensors.pop(f"{classifier}.bias", None)
+        tensors = _without_classifier(_adapted(timm.models.load_state_dict(str(file)), network, name), network)
         missing, unexpected = network.load_state_dict(tensors, strict=False)
+    _refuse(complaint, _that_matter(missing, unexpected, network))
+
+
+def differing_tensors(name: str, file: Path) -> list[str]:
+    """The tensors in which a file differs from the backbone `name`; none: it fits."""
+    try:
+        with torch.device("meta"), _without_timm_warnings():
+            network = timm.create_model(name, num_classes=0, global_pool="")
+        tensors = _without_classifier(_adapted(timm.models.load_state_dict(str(file)), network, name), network)
+    except Exception as error:  # timm's filters expect weights of their own kind, and may raise anything
+        return [f"none could be compared ({type(error).__name__})"] * len(read_shapes(file))
+    wanted = network.state_dict()
+    missing = [key for key in wanted if key not in tensors and not key.endswith("num_batches_tracked")]
+    other = [key for key in wanted if key in tensors and wanted[key].shape != tensors[key].shape]
+    return other + _that_matter(missing, [key for key in tensors if key not in wanted], network)
+
+
+def full_tensors(name: str) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all tensors of a timm network, with its classifier, in timm's order."""
+    with torch.device("meta"):
+        return {key: tuple(value.shape) for key, value in timm.create_model(name).state_dict().items()}
+
+
+def hub_repository(name: str) -> str:
+    """Where the hub has timm's weights of a network, which may be named with a tag."""
+    _check_name(name.partition(".")[0])
+    with _errors_in_one_line(f"{name}: no such weights"):
+        about = timm.get_pretrained_cfg(name)
+    if about is None or not about.hf_hub_id:
+        raise TrilabelError(f"{name}: timm has no weights of this backbone on the hub")
+    return str(about.hf_hub_id)
+
+
+def _without_classifier(tensors: dict[str, Tensor], network: Any) -> dict[str, Tensor]:
+    layers = network.pretrained_cfg.get("classifier") or ()
+    layers = (layers,) if isinstance(layers, str) else layers
+    dropped = {f"{layer}.{part}" for layer in layers for part in ("weight", "bias")}
+    return {key: value for key, value in tensors.items() if key not in dropped}
+
+
+def _that_matter(missing: list[str], unexpected: list[str], network: Any) -> list[str]:
+    """The missing and unexpected tensors without those of a last normalization and of layers that are not used."""
     parts = {key.split(".")[0] for key, _ in network.named_parameters()} - {"head"}
-    missing = [key for key in missing if key.split(".")[0] not in ("norm", "fc_norm")]
-    _refuse(complaint, missing + [key for key in unexpected if key.split(".")[0] in parts])
+    kept = [key for key in missing if key.split(".")[0] not in ("norm", "fc_norm")]
+    return kept + [key for key in unexpected if key.split(".")[0] in parts]
 
 
 def _adapted(tensors: dict[str, Tensor], network: Any, name: str) -> dict[str, Tensor]:
@@ -192,7 +251,8 @@ def _errors_in_one_line(complaint: str) -> Iterator[None]:
         raise TrilabelError(f"{complaint} ({' '.join(lines[:2])})") from error
 
 
-def _weights_file(weights: str) -> Path:
+def weights_file(weights: str) -> Path:
+    """The .safetensors file that is meant: it, or the one in this folder."""
     path = Path(weights)
     if path.is_dir():
         found = sorted(path.glob("*.safetensors"))
@@ -211,12 +271,14 @@ def _weights_file(weights: str) -> Path:
     return path
 
 
-def _stride_in_first_convolution(network: Any, name: str) -> None:
+def _set_strides(network: Any, name: str) -> None:
+    """Puts the stride of each stage where the original ResNet has it (-v1), or leaves it (-v1.5)."""
     for stage in ("layer2", "layer3", "layer4"):
         block = getattr(network, stage, [None])[0]
         if not hasattr(block, "conv3") or block.conv2.stride != (2, 2):
             raise TrilabelError(f"{name!r}: -v1 is for timm's bottleneck ResNets (resnet50, resnet101, …)")
-        block.conv1.stride, block.conv2.stride = (2, 2), (1, 1)
+        if name.endswith("-v1"):
+            block.conv1.stride, block.conv2.stride = (2, 2), (1, 1)
 
 
 def _as_map(network: Any, features: Tensor) -> Tensor:

@@ -35,4 +35,9 @@ def fine_tune() -> Config:
     )
 
 
-RECIPES: dict[str, Recipe] = {"small": small, "fine-tune": fine_tune}
+def photos() -> Config:
+    """Photographs, by what there is: a head on features computed once, or fine-tuning on a GPU. Give it --weights."""
+    return Config(backbone="auto", stages="auto")
+
+
+RECIPES: dict[str, Recipe] = {"photos": photos, "small": small, "fine-tune": fine_tune}

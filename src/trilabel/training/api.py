@@ -14,13 +14,14 @@ import torch
 from lightning_fabric import Fabric
 
 from trilabel.config import Config
+from trilabel.data import read
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained, open_images
 from trilabel.errors import TrilabelError
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.models import create_backbone
 from trilabel.recipes import resolve
-from trilabel.training.choices import with_method, with_normalized_features
+from trilabel.training.choices import changed, with_choices
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
 from trilabel.training.loop import fit
@@ -35,31 +36,42 @@ logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it logs tips 
 
 
 def train(
-    dataset: Dataset | TrainingSplit,
-    recipe: str | Config,
-    out: str | Path,
+    dataset: str | Path | Dataset | TrainingSplit,
+    recipe: str | Config = "photos",
+    out: str | Path | None = None,
     *,
+    images: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
     source: Mapping[str, Any] | None = None,
+    **changes: Any,
 ) -> Run:
     """Trains on a data set and writes a run folder.
 
-    dataset: split already (`split_for_training`) or not.
+    dataset: a file or folder that `data.read` reads (its images in the folder `images`), or a data set, split already
+        (`split_for_training`) or not.
     recipe: a name (see `trilabel recipes`) or a Config.
-    out: the run folder. An existing one is an error unless `resume` (continue where it stopped) or `overwrite`.
+    out: the run folder; none: runs/NAME. An existing one is an error unless `resume` (continue where it stopped) or
+        `overwrite`.
     source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
+    changes: fields of the Config that differ from the recipe, such as epochs=2.
     """
-    config = resolve(recipe)
+    config = changed(resolve(recipe), changes)
+    if isinstance(dataset, str | Path):
+        source = source or {"data": str(Path(dataset).absolute())}
+        source = source if images is None else {**source, "images": str(Path(images).absolute())}
+        out, dataset = out or Path("runs") / Path(dataset).stem, read(dataset, images=images)
+    elif images is not None:
+        raise TrilabelError("images: a data set knows its images; give them with the path of a table")
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
-    config = with_method(config, split) if config.method == "auto" else config
-    config = with_devices(with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
-    work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
+    folder = RunFolder(Path(out or "runs/first"))
+    config = with_devices(with_choices(config, split, folder if resume else None), resume)
+    work = ProcessWork(split, config, folder, resume, overwrite, source or {})
     prepare_torch()
-    launch(work, config, work.folder.path)
+    launch(work, config, folder.path)
     # One of several processes held the lock so far: nobody may have started another run here.
-    with lock_run(work.folder.path) if is_first_process() else nullcontext():
-        return work.folder.run()
+    with lock_run(folder.path) if is_first_process() else nullcontext():
+        return folder.run()
 
 
 def prepare_torch() -> None:

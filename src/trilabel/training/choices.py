@@ -1,14 +1,41 @@
 """What a run chooses by itself where the user left it open: by which labels are known, and by what it starts from."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from trilabel.config import Config
+from trilabel.errors import unknown_name_error
 from trilabel.log import log
 from trilabel.methods import choose_method
 from trilabel.models.backbone import is_run
+from trilabel.training.plan import with_plan
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
+from trilabel.training.starting_weights import as_started, with_backbone
+
+
+def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+    """The configuration with other values of some fields."""
+    names = [f.name for f in fields(Config)]
+    for name in changes:
+        if name not in names:
+            raise unknown_name_error("setting of a run", name, names)
+    return replace(config, **changes)
+
+
+def with_choices(config: Config, split: TrainingSplit, started: RunFolder | None) -> Config:
+    """The configuration with nothing left open: backbone, plan, method, head.
+
+    started: the folder of a run that resumes, which stays with what it was started with.
+    """
+    if started is not None and started.is_described():
+        config = started.read().config if config.stages == "auto" else as_started(config, started)
+    else:
+        config = with_plan(with_backbone(config), split)
+    config = with_method(config, split) if config.method == "auto" else config
+    return with_normalized_features(config, started)
 
 
 def with_method(config: Config, split: TrainingSplit) -> Config:

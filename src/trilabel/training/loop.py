@@ -141,7 +141,8 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
     )
     with scoring_weights(job, run.model):
         record = validate(job, record, run.model, run.val_images)
-        if now.best is None or not record.val or record.metric(job.config.select) > now.best.metric(job.config.select):
+        better = now.best is None or record.metric(job.config.select) > now.best.metric(job.config.select)
+        if better or not record.val or run.keeps_last:
             now.best = record
             if processes.is_first:
                 job.folder.refuse_if_removed()

@@ -41,7 +41,7 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 class Job:
     """The parts of a run, in one process, which the loop's functions pass around.
 
-    As it trains, only `state` and the last three fields change.
+    As it trains, only `state` and the last four fields change.
     """
 
     fabric: Fabric
@@ -64,6 +64,7 @@ class Job:
     agreement: Agreement
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
+    features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
 
     @cached_property

@@ -49,6 +49,7 @@ class StageRun:
     images: ImageSource
     val_images: ImageSource
     passes: int = 1  # over the images in an epoch
+    keeps_last: bool = False  # whether its last epoch is the best, whatever few validation labels say of the others
 
 
 def enter(job: Job, stage: Stage) -> StageRun:
@@ -57,18 +58,21 @@ def enter(job: Job, stage: Stage) -> StageRun:
     model: nn.Module
     start_head(job)
     if stage.linear:
-        images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
+        if job.features is None:  # those of a warm-up are the same
+            job.features = compute_features(job, job.images), compute_features(job, job.val_images)
+        images, val_images = job.features
         model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
         if fits:
             stage, config, passes = plan_fit(job, stage, images)
     else:
+        job.features = None  # makes room
         images, val_images = job.images, job.val_images
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
         record_passes(job)
     optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr, fits)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
-    return StageRun(stage, config, model, task, images, val_images, passes)
+    return StageRun(stage, config, model, task, images, val_images, passes, keeps_last=fits)
 
 
 def start_head(job: Job) -> None:

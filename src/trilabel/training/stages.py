@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from trilabel.config import Config
+from trilabel.errors import TrilabelError
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,7 @@ def _stages(config: Config) -> list[Stage]:
             return [Stage("linear", config.epochs, linear_lr, linear=True)]
         case "linear-then-fine-tune":
             return [Stage("linear", config.linear_epochs, linear_lr, linear=True), fine_tune]
+        case "auto":  # `train` has chosen by now
+            raise TrilabelError(
+                "stages: auto is chosen by `train` alone; here use --recipe fine-tune, or name the stages"
+            )

@@ -1,0 +1,80 @@
+"""What trilabel keeps for a user between runs: the weights that were fetched, and those to start from by default."""
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from trilabel.errors import TrilabelError
+from trilabel.files import write_text
+
+HOME = "TRILABEL_HOME"  # the environment variable that puts everything into one folder
+
+
+@dataclass(frozen=True)
+class DefaultWeights:
+    """The weights that `train` starts from if it is given none."""
+
+    weights: str
+    """A file, a folder with one, or the folder of a run."""
+    backbone: str
+    """What they are for."""
+
+
+def settings_file() -> Path:
+    """Where the default is remembered."""
+    return _folder("XDG_CONFIG_HOME", ".config", "APPDATA") / "settings.json"
+
+
+def weights_folder() -> Path:
+    """Where fetched weights are."""
+    return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA") / "weights"
+
+
+def fetched(name: str) -> Path:
+    """Where weights that were fetched under this name are, or would be."""
+    return weights_folder() / f"{name}.safetensors"
+
+
+def default_weights() -> DefaultWeights | None:
+    """What is remembered; a settings file that cannot be understood is an error."""
+    file = settings_file()
+    try:
+        content = json.loads(file.read_bytes())
+        found = DefaultWeights(**content["default_weights"])
+        if not (isinstance(found.weights, str) and isinstance(found.backbone, str)):
+            raise TypeError("not text")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TrilabelError(f"{file}: cannot be read ({error.strerror})") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise TrilabelError(
+            f"{file}: damaged, so the default weights are unknown; remove it with `trilabel weights --forget`, or pass "
+            "--weights"
+        ) from None
+    return found
+
+
+def remember(default: DefaultWeights) -> None:
+    """Makes these the default."""
+    write_text(settings_file(), json.dumps({"default_weights": asdict(default)}, indent=1) + "\n")
+
+
+def forget() -> None:
+    """Removes the settings file: the default is all that it has."""
+    settings_file().unlink(missing_ok=True)
+
+
+def _folder(xdg: str, below_home: str, windows: str) -> Path:
+    """The user's folder for files of one kind, where this system has it."""
+    if own := os.environ.get(HOME):
+        return Path(own).absolute()
+    if sys.platform == "win32":
+        base = os.environ.get(windows)
+        return (Path(base) if base else Path.home()) / "trilabel"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/trilabel"
+    base = os.environ.get(xdg, "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / below_home) / "trilabel"

@@ -1,0 +1,110 @@
+"""The recipe `photos`: how to train, by what there is: images, weights, a GPU or the cores of a CPU."""
+
+import time
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor
+
+from trilabel.config import Config
+from trilabel.data.images import worker_count
+from trilabel.log import log
+from trilabel.models import create_backbone
+from trilabel.models.device import choose_device
+from trilabel.recipes import fine_tune, photos, small
+from trilabel.training.splits import TrainingSplit
+
+_ENOUGH_TO_FINE_TUNE = 800  # images on a GPU, below which a head on fixed features is as good
+_MANY = 20_000  # images from which larger batches and fewer epochs are enough
+_IMAGES_TO_LEARN_FROM = 25_000  # epochs × images of fine-tuning: 5 epochs of VOC 2012's 4,574
+_SIZES = (448, 320, 224)  # pixels on a side
+_SECONDS = 120  # that computing features may take
+_LONG = 3600  # seconds from which a cheaper way is named
+_TRAINING_STEP = 3.3  # as many times a forward pass as a step of training takes
+_DECODING = 0.012  # seconds of one core for a photograph
+
+
+def with_plan(config: Config, split: TrainingSplit) -> Config:
+    """The configuration with everything chosen that `photos` leaves open; what the user has set stays."""
+    if config.stages != "auto":
+        return config
+    images, device = len(split.train), choose_device(config.device)
+    scored = images + len(split.val)
+    if config.weights is None:
+        chosen, why, seconds = small(), "no pretrained weights, so a small network on 64-pixel images", 0.0
+        log.warning(
+            "no pretrained weights: on photographs a network that starts from nothing stays far behind one that has "
+            "seen many; --weights FILE, or see `trilabel weights`"
+        )
+    elif device.type == "cuda" and images >= _ENOUGH_TO_FINE_TUNE:
+        chosen = _fine_tuning(images)
+        chosen = replace(chosen, image_size=config.image_size or chosen.image_size)
+        why = f"fine-tuning {config.backbone} at {chosen.image_size} pixels for {chosen.epochs} epochs on the GPU"
+        step = _seconds_of_image(config, int(chosen.image_size or 0), device)
+        seconds = step * (_TRAINING_STEP * images + len(split.val)) * chosen.epochs
+    else:
+        size, step = _feature_size(config, scored, device)
+        chosen = replace(small(), stages="linear", epochs=10, image_size=size, batch_size=32, channels_last=False)
+        why = f"features of {config.backbone} at {size} pixels, computed once, and a linear head fitted to them"
+        seconds = step * scored
+    seconds += scored * _DECODING / max(1, worker_count(config.workers))
+    where = "1 GPU" if device.type == "cuda" else f"{torch.get_num_threads()} cores"
+    log.info(f"plan: {why} ({images:,} images to learn from, {where}); --recipe NAME trains in another way")
+    log.info(f"      this takes about {describe_seconds(seconds)}")
+    if seconds > _LONG:
+        log.info("      to be faster: fewer images first (--hide images=0.1), --image-size 224, or a smaller backbone")
+    return _with_own_choices(config, chosen)
+
+
+def _with_own_choices(config: Config, chosen: Config) -> Config:
+    """What was chosen, with what the user has set otherwise than the recipe."""
+    start = photos()
+    own = {f.name: getattr(config, f.name) for f in fields(Config)}
+    kept = {name: value for name, value in own.items() if value != getattr(start, name)}
+    return replace(chosen, **{**kept, "backbone": config.backbone, "weights": config.weights})
+
+
+def _fine_tuning(images: int) -> Config:
+    """What was best on VOC 2012 (4,574 images) and COCO (28,000)."""
+    start = replace(fine_tune(), head="saliency", ema=0.997)
+    if images >= _MANY:
+        return replace(start, batch_size=64, lr=1e-4, epochs=4)
+    return replace(start, batch_size=16, lr=5e-5, epochs=min(15, max(5, round(_IMAGES_TO_LEARN_FROM / images))))
+
+
+def _feature_size(config: Config, images: int, device: torch.device) -> tuple[int, float]:
+    """(pixels per side, seconds for an image): the largest with which features do not take long."""
+    if config.image_size is not None:
+        return config.image_size, _seconds_of_image(config, config.image_size, device)
+    smallest = _seconds_of_image(config, _SIZES[-1], device)
+    seconds = {size: smallest * (size / _SIZES[-1]) ** 2 for size in _SIZES}
+    best = next((size for size in _SIZES if seconds[size] * images <= _SECONDS), _SIZES[-1])
+    return best, seconds[best]
+
+
+@torch.inference_mode()
+def _seconds_of_image(config: Config, size: int, device: torch.device) -> float:
+    """How long the backbone takes for an image, measured; random weights are as fast."""
+    backbone = create_backbone(config.backbone, None, size).to(device).eval()
+    on_gpu = device.type == "cuda"
+    batch: Tensor = torch.zeros(16 if on_gpu else 2, 3, size, size, device=device)
+    taken = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        with torch.autocast("cuda", torch.bfloat16, enabled=on_gpu and config.precision == "bf16"):
+            backbone(batch)
+        if on_gpu:
+            torch.cuda.synchronize()
+        taken.append(time.perf_counter() - begun)
+    return min(taken) / len(batch)
+
+
+def describe_seconds(seconds: float) -> str:
+    """A duration for people.
+
+    >>> describe_seconds(40), describe_seconds(130), describe_seconds(9000)
+    ('a minute', '2 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return "a minute"
+    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
