@@ -37,6 +37,11 @@ def fetched(name: str) -> Path:
     return weights_folder() / f"{name}.safetensors"
 
 
+def is_name(text: str) -> bool:
+    """Whether this may be the name of fetched weights, and no path."""
+    return "/" not in text and os.sep not in text and not text.endswith(".safetensors")
+
+
 def default_weights() -> DefaultWeights | None:
     """What is remembered; a settings file that cannot be understood is an error."""
     file = settings_file()

@@ -58,4 +58,3 @@ def _check_variant(named: str, weights: str) -> None:
             f"{right}, or --backbone {named}-v1.5 to insist"
         )
     log.warning(f"{weights}: {off} {named} as in {right}: try --backbone {right}")
-
