@@ -83,6 +83,8 @@ class Weights:
         if self.json:
             return print_json({**about, "default": self.default})
         for name, value in about.items():
+            if value == {}:  # nothing to tell apart
+                continue
             print_line(f"{name.replace('_', ' ')}: {_in_words(value)}")
         if self.default:
             return print_line("remembered: trilabel train starts from them on real images (--forget forgets)")
@@ -130,6 +132,7 @@ def _described(weights: Path) -> dict[str, Any]:
         "weights": str(weights),
         "backbone": found.backbone,
         "how": found.how,
+        "batch_norms_off_by": {name: round(value, 3) for name, value in found.discrepancies.items()},
         "parameters": sum(value.numel() for value in network.parameters()),
         "image_size": network.image_size,
         "mean": list(network.mean),
@@ -139,6 +142,8 @@ def _described(weights: Path) -> dict[str, Any]:
 
 
 def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{item:g} in {name}" for name, item in value.items())
     if isinstance(value, list):
         return " ".join(f"{item:g}" for item in value)
     return f"{value:,}" if isinstance(value, int) else str(value)

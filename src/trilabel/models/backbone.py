@@ -150,9 +150,7 @@ def _right_name(file: Path) -> str:
         fitting = fitting_backbones(read_shapes(file))
     except TrilabelError:
         return ""
-    return (
-        f"; they are for {fitting[0]}: pass --backbone {fitting[0]}, or none to have it recognized" if fitting else ""
-    )
+    return f"; they are for {fitting[0]}: leave --backbone out to have it recognized" if fitting else ""
 
 
 def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:

@@ -182,8 +182,8 @@ def _log_choices(config: Config, settings: Any, dataset: Dataset) -> None:
         log.warning(warning)
     if config.weights is None and dataset.images is None:
         log.warning(
-            f"no weights: the network ({config.backbone}) starts at random and knows of the world only what these "
-            "images teach it, which on photographs costs most of the score; `trilabel weights` lists what can be had"
+            f"no weights: the network ({config.backbone}) starts at random and knows only what these images teach it; "
+            "on photographs expect far lower scores than with pretrained weights (`trilabel weights` lists them)"
         )
     elif config.weights is None and (config.backbone != "tiny" or config.stages != "fine-tune"):
         log.warning(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
