@@ -76,6 +76,22 @@ def test_each_system_has_its_place(
         assert settings_file() == tmp_path / ".config/trilabel/settings.json"
 
 
+def test_who_has_no_home_has_no_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in containers that run as a user whom nobody knows, or with the home of another."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRILABEL_HOME", str(tmp_path / "file"))
+    assert default_weights() is None
+    monkeypatch.delenv("TRILABEL_HOME")
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    pwd = pytest.importorskip("pwd")
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: {}["unknown"])
+    assert default_weights() is None
+    with pytest.raises(TrilabelError, match="no home folder; name one in the environment variable TRILABEL_HOME"):
+        remember(DefaultWeights("a", "b"))
+
+
 def test_the_file_is_plain_json(home: Path) -> None:
     remember(DefaultWeights("a", "b"))
     assert json.loads((home / "settings.json").read_text()) == {"default_weights": {"weights": "a", "backbone": "b"}}

@@ -142,3 +142,17 @@ def test_drawn_scenes_do_without_the_default(file: Path, tmp_path: Path) -> None
     arguments = ("--hide", "images=0.02", "--epochs", "1", "--image-size", "16", "--workers", "0")
     assert call("train", "scenes", *arguments, "--out", tmp_path / "run") == 0
     assert config_of(tmp_path / "run")["weights"] is None
+
+
+def test_compare_recognizes_the_backbone(
+    file: Path, project: Path, data: tuple[object, ...], tmp_path: Path, capsys: Capture
+) -> None:
+    """Once for all rows, and before cells are named; commands that reproduce a cell say which."""
+    arguments = ("--recipes", "cole2021-an", "kim2022-ll-r", "--out", tmp_path / "compared", "--json")
+    assert call("compare", *data, "--weights", file, *arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("backbone: test_resnet, recognized by its tensors") == 1
+    cells = json.loads(printed.out)
+    assert len(cells) == 2 and all("--backbone test_resnet" in cell["command"] for cell in cells)
+    missing = ("--weights", tmp_path / "missing.safetensors")
+    assert "missing.safetensors: no such weights file" in complaint(capsys, "compare", *data, *missing, *arguments)
