@@ -18,7 +18,7 @@ def test_the_variant_that_the_statistics_were_made_with_fits_best(
 ) -> None:
     """On other images than those, of the same kind."""
     assert isinstance(small_scenes.images, torch.Tensor)
-    images = F.interpolate(small_scenes.images[:64], 96)
+    images = F.interpolate(small_scenes.images[:64], 64)
     file = write_weights(tmp_path / "weights.safetensors", right, images[:32])
     found = {}
     for name in ("resnet26", "resnet26-v1"):
