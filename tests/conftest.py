@@ -64,6 +64,12 @@ def few_threads() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start; bits depend on it too
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nobody's own default weights, nor those that a test remembers, change what others train."""
+    os.environ["TRILABEL_HOME"] = str(tmp_path_factory.mktemp("home"))  # of the processes that tests start, too
+
+
 @pytest.fixture(scope="session")
 def small_scenes() -> Dataset:
     from trilabel.data.scenes import scenes

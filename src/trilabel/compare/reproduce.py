@@ -25,7 +25,9 @@ def train_command(source: Mapping[str, Any], config: Config, out: str) -> str:
         ((start, _differing(config, start)) for start in _START_RECIPES), key=lambda pair: len(pair[1])
     )
     arguments += ["--recipe", recipe]
-    for name in differing:
+    # Otherwise a user's default weights would be taken, and the backbone that the weights are for.
+    said = "backbone" if config.weights is not None else "weights" if source.get("data") != "scenes" else None
+    for name in differing if said is None else dict.fromkeys([*differing, said]):
         arguments += _option(name, getattr(config, name))
     sets = [
         f"{prefix}{setting}={_setting_text(given)}"

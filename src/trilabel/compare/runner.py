@@ -23,7 +23,7 @@ from trilabel.compare.spec import MethodRow, Spec
 from trilabel.compare.store import finish, open_comparison, read_result
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.errors import explain
+from trilabel.errors import TrilabelError, explain
 from trilabel.labels import Labels
 from trilabel.locks import try_lock
 from trilabel.log import log
@@ -206,7 +206,14 @@ def _complete(attempts: Sequence[Attempt]) -> None:
 
 def _with_backbones(spec: Spec) -> Spec:
     """Rows whose backbone is that of their weights get its name, before cells are named after it."""
-    chosen = {(row.config.backbone, row.config.weights): row.config for row in spec.rows}
-    names = {key: with_backbone(config).backbone for key, config in chosen.items()}  # each is told once
-    configs = (replace(row.config, backbone=names[row.config.backbone, row.config.weights]) for row in spec.rows)
+    found: dict[tuple[str, str | None], str] = {}  # each is told once
+    for config in (row.config for row in spec.rows):
+        if (key := (config.backbone, config.weights)) not in found:
+            try:
+                found[key] = with_backbone(config).backbone
+            except TrilabelError:
+                if config.backbone == "auto":
+                    raise
+                found[key] = config.backbone  # its runs will say so
+    configs = (replace(row.config, backbone=found[row.config.backbone, row.config.weights]) for row in spec.rows)
     return replace(spec, rows=tuple(replace(row, config=c) for row, c in zip(spec.rows, configs, strict=True)))

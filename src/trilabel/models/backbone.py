@@ -150,9 +150,7 @@ def _right_name(file: Path) -> str:
         fitting = fitting_backbones(read_shapes(file))
     except TrilabelError:
         return ""
-    return (
-        f"; they are for {fitting[0]}: pass --backbone {fitting[0]}, or none to have it recognized" if fitting else ""
-    )
+    return f"; they are for {fitting[0]}: leave --backbone out to have it recognized" if fitting else ""
 
 
 def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
@@ -261,7 +259,8 @@ def weights_file(weights: str) -> Path:
         path = found[0]
     if not path.is_file():
         raise TrilabelError(
-            f'{path}: no such weights file (a .safetensors file, a folder with one, a run, or "hub" to download)'
+            f'{path}: no such weights file (a .safetensors file, a folder with one, a run, "hub" to download, or what '
+            "was fetched by name: see `trilabel weights`)"
         )
     if path.suffix != ".safetensors":
         raise TrilabelError(

@@ -64,14 +64,14 @@ def fitting_backbones(shapes: Shapes) -> list[str]:
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def nearest_backbones(shapes: Shapes, count: int = 4) -> list[str]:
+def nearest_backbones(shapes: Shapes, count: int = 8) -> list[str]:
     """The networks whose numbers of tensors and parameters are the nearest."""
     own = _as_each_kind(shapes)
 
     def distance(row: Fingerprint) -> float:
         mine = own[row.classifier]
         tensors, parameters = (mine.tensors + 1) / (row.tensors + 1), (mine.parameters + 1) / (row.parameters + 1)
-        return abs(math.log(tensors)) + abs(math.log(parameters))
+        return 4 * abs(math.log(tensors)) + abs(math.log(parameters))  # sizes vary more than the number of layers
 
     return [row.backbone for row in sorted(_table(), key=distance)[:count]]
 

@@ -181,7 +181,12 @@ def _relabelling(
 def _log_choices(config: Config, settings: Any, dataset: Dataset) -> None:
     for warning in too_short(config, settings):
         log.warning(warning)
-    if config.weights is None and (config.backbone != "tiny" or config.stages != "fine-tune"):
+    if config.weights is None and dataset.images is None:
+        log.warning(
+            f"no weights: the network ({config.backbone}) starts at random and knows only what these images teach it; "
+            "on photographs expect far lower scores than with pretrained weights (`trilabel weights` lists them)"
+        )
+    elif config.weights is None and (config.backbone != "tiny" or config.stages != "fine-tune"):
         log.warning(f"{config.backbone} starts from random weights; --weights FILE or hub starts from trained ones")
     if HELD_OUT in dataset.splits and len(dataset.splits.get("val", ())):
         log.info(f"the epoch is chosen on {config.val} of the training images; --val val takes the data's own split")
