@@ -35,6 +35,10 @@ class Compare:
 
     # What rows have of their own.
     HIDDEN_SETTINGS: ClassVar[Collection[str]] = frozenset({*METHOD_FIELDS, "seed"})
+    # The options of the short help, in this order.
+    COMMON: ClassVar[Collection[str]] = (
+        *("data", "images", "methods", "recipes", "labels", "seeds", "out", "recipe", "weights", "epochs", "rows"),
+    )
 
     data: DataPath
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import tyro
 
-from trilabel.cli.arguments import UsageError, absolute_path, split_pair, split_pairs
+from trilabel.cli.arguments import NamesAndValues, UsageError, absolute_path, split_pair, split_pairs
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.settings import read_as
@@ -25,13 +25,13 @@ class DataOptions:
 
     format: str | None = None
     """The format of the data (trilabel data formats lists them); none: detect it."""
-    read: tuple[str, ...] = ()
+    read: NamesAndValues = ()
     """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
-    images: str | None = None
+    images: Annotated[str | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of the images; none: the usual place of the format, for a table its own folder."""
     missing: Literal["keep", "drop"] = "keep"
     """Images without a file: keep their labels, or leave them out."""
-    splits: tuple[str, ...] = ()
+    splits: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=WHICH …")] = ()
     """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
     values: Literal["auto", "binary", "signed"] = "auto"
     """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import OptionalDataPath, UsageError, absolute_path, flag, split_pair
+from trilabel.cli.arguments import NamesAndValues, OptionalDataPath, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_training_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.config import SETTINGS_OF, Config
@@ -34,6 +34,8 @@ class Train:
     """
 
     HIDDEN_SETTINGS: ClassVar = frozenset(SETTINGS_OF.values())  # given by --set
+    # The options of the short help, in this order.
+    COMMON: ClassVar = ("data", "images", "out", "recipe", "weights", "method", "set", "epochs", "val", "resume")
 
     data: OptionalDataPath = ""
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""
@@ -41,7 +43,7 @@ class Train:
     """The run folder; none: runs/DATA-RECIPE."""
     recipe: str = "small"
     """The settings to start from (see `trilabel recipes`); the options below change them."""
-    set: tuple[str, ...] = ()
+    set: NamesAndValues = ()
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
     head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
     hide: str | None = None

@@ -48,10 +48,10 @@ class Merge:
 
         check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
         if len(self.sets) < 2:
-            raise UsageError("data merge: give at least two data sets")
+            raise UsageError("give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
         if len(paths) < len(self.sets):
-            raise UsageError("data merge: two sets have the same name; write NAME=DATA")
+            raise UsageError("two sets have the same name; write NAME=DATA")
         classes = read_class_map(self.map) if self.map else None
         sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
