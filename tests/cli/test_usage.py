@@ -33,10 +33,20 @@ def test_one_line(arguments: str, message: str, capsys: Capture) -> None:
 
 
 def test_what_is_right_is_left_as_it_is() -> None:
-    for line in ("a.csv --lr -1", "--set a=1 b=-2 --no-flip a.csv", "--images=x", "a --val 0.2 --teachers b c --flip"):
+    for line in ("a.csv --lr -1", "--no-flip a.csv --set a=1 b=-2", "--images=x", "a --val 0.2 --flip --teachers b c"):
         assert checked(line.split(), OPTIONS) == line.replace("=x", " x").split()
     assert checked(["a.csv", "--image_size=None", "--seed", "3"], OPTIONS) == [
         *("a.csv", "--image-size", "None", "--seed", "3"),
+    ]
+
+
+def test_lists_that_are_given_twice_add_up() -> None:
+    assert checked(["--set", "a=1", "--set", "b=2", "c=3", "--flip"], OPTIONS) == [
+        "--flip",
+        "--set",
+        "a=1",
+        "b=2",
+        "c=3",
     ]
 
 

@@ -14,11 +14,14 @@ _NUMBER = re.compile(r"-\.?\d")
 
 
 def checked(arguments: Sequence[str], options: Sequence[Option]) -> list[str]:
-    """The arguments as the parser reads them; raises an error that names the option if one cannot be right."""
+    """The arguments as the parser reads them; raises an error that names the option if one cannot be right.
+
+    An option for several values may be given several times: the parser would forget all but the last.
+    """
     by_flag = {flag(option.name): option for option in options if not option.positional}
     switches = {f"--no-{name[2:]}": option for name, option in by_flag.items() if option.kind is bool}
-    rest, found, given = list(arguments), list[str](), set[str]()
-    words: list[str] = []
+    rest, found, given, words = list(arguments), list[str](), set[str](), list[str]()
+    lists: dict[str, list[str]] = {}
     while rest:
         argument = rest.pop(0)
         if not _is_option(argument):
@@ -37,12 +40,16 @@ def checked(arguments: Sequence[str], options: Sequence[Option]) -> list[str]:
         option = by_flag[name]
         given.add(option.name)
         values = [value] if equals else _take(rest, option)
-        found += [name, *(_checked_value(option, one) for one in values)]
+        values = [_checked_value(option, one) for one in values]
+        if option.several:
+            lists.setdefault(name, [name]).extend(values)
+        else:
+            found += [name, *values]
     _check_words(words, options)
     for option in options:
         if option.required and not option.positional and option.name not in given:
             raise UsageError(f"{option.label} {option.metavar} is missing")
-    return found
+    return [*found, *(word for values in lists.values() for word in values)]
 
 
 def in_flags(message: str, options: Iterable[Option]) -> str:
