@@ -4,10 +4,13 @@
         --features voc448.npy --out runs/voc2012-fixed --difficult absent --published voc2012
     python benchmarks/fixed_features.py coco.csv resnet50.safetensors benchmarks/specs/fixed_*.toml \
         --images train2017 --features coco256.npy --out runs/coco-fixed --image-size 256 --published coco2014
+    python benchmarks/fixed_features.py yeast.npz none benchmarks/specs/fixed_breadth.toml --out runs/yeast-fixed
 
 DATA is whatever `trilabel train` reads. Features are the pooled output of a ResNet-50 (`resnet50-v1`) in bf16; they are
 computed once, on a GPU where there is one (half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file,
 whereas `trilabel train --stages linear` computes them for each run. The rest is the same as `trilabel compare`.
+DATA may also be features already: X_train, Y_train (0 and 1), X_test, Y_test in an .npz; each is scaled to mean 0 and
+deviation 1.
 Several processes may be started at once, each on one thread: each makes the runs that no other is working on.
 """
 
@@ -35,7 +38,7 @@ from trilabel.data.images import ImageSource, in_order
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.log import shown, track
-from trilabel.models import Backbone, Classifier, create_model
+from trilabel.models import Backbone, Classifier, check_head, create_model
 from trilabel.models.device import choose_device
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
@@ -58,6 +61,18 @@ def features_of(dataset: Dataset, weights: str, size: int, file: Path) -> Tensor
     if features.ndim != 2 or len(features) != len(dataset):
         raise TrilabelError(f"{file}: features of other data, {tuple(features.shape)}; name another file")
     return features
+
+
+def read_features(file: str) -> tuple[Dataset, Tensor]:
+    """A data set that consists of features: its labels, with the splits train and val, and the features, N×D."""
+    with np.load(file) as arrays:
+        train, test = arrays["X_train"], arrays["X_test"]
+        present = np.concatenate((arrays["Y_train"], arrays["Y_test"])) > 0
+    scaled = (np.concatenate((train, test)) - train.mean(0)) / np.maximum(train.std(0), 1e-6)
+    features = torch.from_numpy(scaled.astype(np.float32))
+    labels = tl.Labels.from_signed(np.where(present, 1, -1))
+    splits = {"train": np.arange(len(train)), "val": np.arange(len(train), len(labels))}
+    return Dataset(labels.ids, None, labels, splits, images=features), features
 
 
 @torch.inference_mode()
@@ -84,7 +99,7 @@ def train_on_features(width: int) -> None:
         if config.head != "gap" or config.graph != "none":
             raise TrilabelError("pooled features allow only head gap and no graph")
         backbone = Backbone(nn.Identity(), width, config.image_size or 0, (0.0,) * 3, (1.0,) * 3)
-        return Classifier(backbone, GapHead(width, classes))
+        return Classifier(backbone, GapHead(width, classes, check_head(config.head, config.head_settings)))
 
     def open_rows(
         processes: Any, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
@@ -139,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("weights")
     made.add_argument("specs", nargs="+", type=Path)
     made.add_argument("--images", help="the folder of the images, where it is not where the format expects it")
-    made.add_argument("--features", type=Path, required=True, help="N×D, one row per image in the order of the data")
+    made.add_argument("--features", type=Path, help="N×D, one row per image in the order of the data")
     made.add_argument("--out", type=Path, required=True)
     made.add_argument("--test", default="val", help="the split that scores the chosen epochs")
     made.add_argument("--image-size", type=int, default=448)
@@ -152,15 +167,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Carries out the comparisons of the spec files."""
     chosen = parser().parse_args(arguments)
     options = {name: value for name in ("images", "difficult") if (value := getattr(chosen, name)) is not None}
-    dataset = tl.data.read(chosen.data, **options)
-    with shown():
-        features = features_of(dataset, chosen.weights, chosen.image_size, chosen.features)
+    if chosen.data.endswith(".npz"):
+        dataset, features = read_features(chosen.data)
+    elif chosen.features is None:
+        raise SystemExit("--features names the file that the features of the images are kept in")
+    else:
+        dataset = tl.data.read(chosen.data, **options)
+        with shown():
+            features = features_of(dataset, chosen.weights, chosen.image_size, chosen.features)
     train_on_features(features.shape[1])
     torch.set_num_threads(1)
     dataset = replace(dataset, images=features)
     base = replace(fine_tune(), backbone=BACKBONE, weights=chosen.weights, image_size=chosen.image_size, device="cpu")
     base = replace(base, ema=0.0, head_lr_scale=1, precision="32", channels_last=False, val="0.2")
-    base = replace(base, stages="linear", epochs=25, lr_schedule="constant")
+    # As the papers: plain features, at the rate of the spec.
+    base = replace(base, stages="linear", epochs=25, lr_schedule="constant", head_settings={"normalize": False})
     for file in chosen.specs:
         FeatureExecutor.again = f"python benchmarks/fixed_features.py {chosen.data} {chosen.weights} {file} …"
         out = chosen.out / file.stem

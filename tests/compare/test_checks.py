@@ -64,3 +64,16 @@ def test_names_that_a_run_would_refuse_are_refused(small_scenes, base, tmp_path,
 def test_the_validation_split_may_be_scored_if_other_images_choose_the_epoch(small_scenes, base, tmp_path):
     (cell,) = Comparison(small_scenes, Spec((MethodRow("a", replace(base, val="0.2")),)), tmp_path, test="val").run()
     assert "--split val" in cell.command
+
+
+def test_a_row_that_cannot_learn_from_some_labels_is_told_before_the_first_run(small_scenes, base, tmp_path, caplog):
+    """Where validation labels decide, too; the comparison goes on without it."""
+    rows = [
+        MethodRow("full sample", replace(base, method="posterior")),
+        MethodRow("no sample", replace(base, method="posterior", val="none")),
+        MethodRow("known", base),
+    ]
+    Comparison(small_scenes, Spec(tuple(rows), labels=("tags=0.5",)), tmp_path / "out")
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [message.partition(":")[0] for message in said] == ["no sample, tags=0.5", "known, tags=0.5"]
+    assert "cannot be learned from positives alone. Use --set rates=given" in said[0]

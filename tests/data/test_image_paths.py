@@ -15,6 +15,7 @@ from trilabel.data.image_paths import (
     find_images,
     is_image,
     locate,
+    moved,
     relative_to,
     root_of,
     split_name,
@@ -117,3 +118,48 @@ def test_which_files_exist(tmp_path):
 def test_paths_as_seen_from_a_folder():
     names = ["/data/photos/1.jpg", "/data/2.jpg", "/data/labels/3.jpg"]
     assert list(relative_to(names, Path("/data/labels"))) == ["../photos/1.jpg", "../2.jpg", "3.jpg"]
+
+
+# ---- folders with other names
+
+
+@pytest.mark.parametrize(
+    ("files", "names", "found", "without"),
+    [
+        (
+            ["images/1.jpg", "images/2.jpg"],
+            ["img/1.jpg", "img/2.jpg"],
+            "images/{}.jpg",
+            ", without the first folder of",
+        ),
+        (["images/1.jpg", "images/2.jpg"], ["1.jpg", "2.jpg"], "images/{}.jpg", ""),
+        (["t/1.jpg", "t/2.jpg"], ["Set-v1.0/t/1.jpg", "Set-v1.0/t/2.jpg"], "t/{}.jpg", ", without the first folder of"),
+        (
+            ["t/1.jpg", "t/2.jpg"],
+            ["C:\\\\me\\t\\1.jpg", "C:\\\\me\\t\\2.jpg"],
+            "t/{}.jpg",
+            ", without the first 3 folders of",
+        ),
+        (
+            ["t/1.jpg", "t/2.jpg"],
+            ["/home/me/t/1.jpg", "/home/me/t/2.jpg"],
+            "t/{}.jpg",
+            ", without the first 3 folders of",
+        ),
+    ],
+)
+def test_folders_that_have_another_name_here(tmp_path, files, names, found, without):
+    grow(tmp_path, *files)
+    paths, notes = moved(RootedPaths(tmp_path, Names(names)), [tmp_path, tmp_path / "images"])
+    assert [Path(path) for path in paths] == [tmp_path / found.format(number) for number in (1, 2)]
+    folder = tmp_path / "images" if found.startswith("images") else tmp_path
+    assert notes == [
+        f"images are not where their paths say; they are in {folder}{without}{' their paths' * bool(without)}"
+    ]
+
+
+def test_paths_that_lead_somewhere_or_nowhere_stay(tmp_path):
+    grow(tmp_path, "a/1.jpg", "images/1.jpg", "images/2.jpg")
+    for names in (["a/1.jpg", "b/2.jpg"], ["a/7.jpg", "b/8.jpg"], ["x/1.jpg", "y/1.jpg"], []):
+        paths = RootedPaths(tmp_path, Names(names))
+        assert moved(paths, [tmp_path, tmp_path / "images"]) == (paths, [])

@@ -74,7 +74,7 @@ def test_nothing_there(tmp_path):
     assert refusal(tmp_path) == f"{tmp_path}: this folder is empty"
     (tmp_path / "table.xlsx").touch()
     assert refusal(tmp_path / "table.xlsx").endswith("a spreadsheet is not read; save it as CSV (UTF-8)")
-    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognized as any of these formats: native, voc, coco, ")
+    assert refusal(tmp_path).startswith(f"{tmp_path}: not recognized as any of these formats: native, voc, voc-xml, ")
 
 
 def test_all_rows_are_train_where_nothing_is_said(table):

@@ -27,7 +27,7 @@ BY_SHARE = {
     "per-class": oracle.per_class,
 }
 EVERY = [*(f"{name}=0.4" for name in BY_SHARE), "noisy-plus", "fixed-per-class=3", "tags=0.2,0.9"]
-EVERY += ["single-positive", "single-positive=2,3"]
+EVERY += ["keep-share=0.3,4", "tags=0.2,0.9,0.5", "single-positive", "single-positive=2,3"]
 
 
 def full(images=400, classes=30, seed=0):
@@ -75,6 +75,27 @@ def test_tags_of_a_class_have_its_rate():
     assert not absent.any() and rates.min() < 0.3 < 0.7 < rates.max()
     same = simulate.tags(labels, 0.5).counts_per_class()[0] / labels.counts_per_class()[0]
     assert np.all(abs(same - 0.5) < 0.1)
+
+
+def test_tags_of_some_images_are_full_labels():
+    labels = full(400, 20)
+    kept = simulate.apply(labels, "tags=0.1,0.9,0.25")
+    known, absent = kept.to_signed() != 0, kept.counts_per_image()[1]
+    assert known.all(1).sum() == 100 and np.array_equal(absent > 0, known.all(1))
+
+
+@pytest.mark.parametrize(("share", "times", "rates"), [(0.1, 5, (0.278, 0.056)), (0.3, 0.5, (0.167, 0.333))])
+def test_positives_may_be_known_more_often_and_the_share_of_all_stays(share, times, rates):
+    labels = full(4000, 20)  # a fifth is present: rate⁺ = times · share ÷ (0.2 · times + 0.8)
+    kept = simulate.apply(labels, f"keep-share={share},{times}", seed=1)
+    found = [kept.counts_per_class()[place].sum() / labels.counts_per_class()[place].sum() for place in (0, 1)]
+    assert np.allclose(found, rates, atol=0.01) and abs(kept.known_share - share) < 0.01
+
+
+def test_positives_are_known_at_most_always():
+    kept = simulate.apply(full(400, 20), "keep-share=0.5,50", seed=1)
+    present, _ = full(400, 20).counts_per_class()
+    assert np.array_equal(kept.counts_per_class()[0], present) and abs(kept.known_share - 0.5) < 0.03
 
 
 @quick
@@ -214,7 +235,9 @@ def test_an_unknown_setting_lists_all_settings(text):
         ("keep-share", "write keep-share=SHARE"),
         ("keep-share=", "'keep-share=' cannot be read"),
         ("keep-share=half", "'keep-share=half' cannot be read"),
-        ("keep-share=0.1,0.2", "write keep-share=SHARE"),
+        ("keep-share=0.1,2,3", "write keep-share=SHARE[,TIMES]"),
+        ("keep-share=0.1,0", "cannot be kept 0.0 times as often"),
+        ("tags=0.1,0.2,1.5", "a share must be between 0 and 1, not 1.5"),
         ("noisy-plus=0.1", "write noisy-plus"),
         ("single-positive=1.5", "write single-positive[=POSITIVES[,NEGATIVES]]"),
         ("single-positive=1,2,3", "write single-positive[=POSITIVES[,NEGATIVES]]"),

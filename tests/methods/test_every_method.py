@@ -152,7 +152,10 @@ def check_steps(method, name, labels, half, all_used):
         assert parts["logits"].dtype in ((torch.bfloat16, torch.float32) if half else (torch.float32,))
         if "targets" in parts:
             assert parts["targets"].shape == labels.shape and parts["targets"].abs().max() <= 1
-        assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "targets"))
+        if "soft_targets" in parts:
+            soft = parts["soft_targets"]
+            assert soft.shape == labels.shape and ((soft >= 0) & (soft <= 1)).all() and not soft.requires_grad
+        assert all(part.ndim == 0 for key, part in parts.items() if key not in ("logits", "targets", "soft_targets"))
         parts["loss"].backward()
         gradients = [parameter.grad for parameter in (*model.parameters(), *method.parameters())]
         assert all(torch.isfinite(gradient).all() for gradient in gradients if gradient is not None)

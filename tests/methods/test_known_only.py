@@ -8,7 +8,7 @@ from tests.support.linear_problem import learned, linear_problem, share_ranked_r
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
-from trilabel.methods import METHODS, Batch, check_method, choose_method, create_method
+from trilabel.methods import METHODS, Batch, check_method, create_method
 from trilabel.models import FeatureClassifier
 from trilabel.models.heads.gap import GapHead
 
@@ -96,11 +96,6 @@ def test_settings_and_names_that_do_not_exist_are_refused():
         check_method("known-only", {"normalise": "all"}, LABELS)
     with pytest.raises(TrilabelError, match=f"no method named 'guess'; there are: {', '.join(METHODS)}"):
         create_method("guess", {}, LABELS)
-
-
-def test_the_method_that_is_chosen_where_none_is_named():
-    assert choose_method(LABELS) == ("known-only", {})
-    assert choose_method(Labels.from_signed([[1, 0]])) == ("assume-negative", {"weight": None})
 
 
 @pytest.mark.parametrize("normalize", ["all", "batch", "image", "share"])

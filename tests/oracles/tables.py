@@ -14,6 +14,7 @@ def rows(path: Path) -> list[list[str]]:
 def wide(path: Path) -> tuple[list[str], list[str], dict[tuple[str, str], int]]:
     """(images, classes, what is known): a column `image` and one column per class."""
     header, *body = rows(path)
+    header = [name.strip() for name in header]
     known = {}
     for row in body:
         for name, text in zip(header[1:], row[1:], strict=True):

@@ -62,3 +62,19 @@ def test_the_table_says_how_many_hidden_labels_are_found():
     header, rows = training.table([PLAIN, EpochRecord("fine-tune", 2, 0.5, probabilities=counts)])
     assert header[3:] == ["hidden positives above 0.5 %", "hidden negatives above 0.5 %"]
     assert [row[3:] for row in rows] == [["—", "—"], ["25.0", "50.0"]]
+
+
+def test_targets_between_present_and_absent_are_told_in_lines():
+    assert training.soft_targets(FULL) == []
+    parts = {"unknown_target": 0.1, "positives_known": 0.5, "positives_known_lowest": 0.1}
+    parts |= {"positives_known_highest": 0.9, "negatives_known": 0.0}
+    counts = {"as_absent": 9000, "as_present": 1234}
+    told = EpochRecord.from_json({"stage": "linear", "epoch": 2, "loss": 0.4, "parts": parts, "unknown": counts})
+    rates = ["present labels are known 0.50 of the time (0.10 to 0.90)", "absent labels are known 0.00 of the time"]
+    assert training.soft_targets([told]) == [*rates, "targets of unknown labels above 0.5, linear 2: 1,234"]
+    judged = {**counts, "as_present_right": 0.912, "calibration_error": 0.0123}
+    of_one = {"stage": "linear", "epoch": 3, "loss": 0.4, "parts": {"unknown_target": 0.1}, "unknown": judged}
+    assert training.soft_targets([told, EpochRecord.from_json(of_one), PLAIN]) == [
+        "targets of unknown labels above 0.5, linear 3: 1,234, 91.2 % of them rightly",
+        "calibration error of the targets of unknown labels: 1.2 %",
+    ]

@@ -54,3 +54,23 @@ def test_epochs_and_seeds_differ_and_can_be_drawn_again():
     assert len({tuple(order) for order in orders}) == len(seeds)
     assert orders == [np.concatenate(epoch_order(30, 7, seed).batches).tolist() for seed in seeds]
     assert orders[0] != list(range(30))
+
+
+@quick
+@given(st.integers(1, 40), sizes, st.integers(1, 3), st.integers(1, 4))
+def test_several_passes_repeat_the_same_batches(count, size, world, passes):
+    for rank in range(world):
+        once = epoch_order(count, size, [0, 0, 1], rank, world)
+        several = epoch_order(count, size, [0, 0, 1], rank, world, passes=passes)
+        assert [batch.tolist() for batch in several.batches] == [batch.tolist() for batch in once.batches] * passes
+        assert several.weights == once.weights * passes
+
+
+@quick
+@given(st.integers(1, 40), sizes, st.integers(1, 4), st.integers(1, 4), st.integers(0, 12))
+def test_of_several_passes_another_number_of_processes_takes_over_the_rest(count, size, before, after, steps):
+    began = [epoch_order(count, size, [0, 0, 1], rank, before, passes=3) for rank in range(before)]
+    steps = min(steps, len(began[0].batches))
+    rest = [epoch_order(count, size, [0, 0, 1], rank, after, [(before, steps)], 3) for rank in range(after)]
+    drawn = [part.batches[:steps] for part in began] + [part.batches[steps:] for part in rest]
+    assert sorted(int(row) for part in drawn for batch in part for row in batch) == sorted([*range(count)] * 3)

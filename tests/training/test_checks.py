@@ -13,9 +13,11 @@ from trilabel.data import memory
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
+from trilabel.labels import simulate
 from trilabel.methods import METHODS, check_method
+from trilabel.training import setup
 from trilabel.training.api import train
-from trilabel.training.checks import check_memory, too_short
+from trilabel.training.checks import check_components, check_memory, too_short
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -118,6 +120,20 @@ def test_a_stage_that_ends_before_the_method_begins_is_said(quick: Config, metho
     stages = {"stages": "linear-then-fine-tune"}
     assert len(warnings(3, 5, linear_epochs=8, **stages)) == (method != "imcl")
     assert len(warnings(3, 5, linear_epochs=2, **stages)) == 2
+
+
+def test_rates_that_cannot_be_found_are_refused_before_a_model_is_made(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(setup, "create_model", lambda *_: made.append(1))
+    rows = small_scenes.rows_of("train")
+    tags = small_scenes.with_labels(simulate.apply_to_rows(small_scenes.labels, rows, "tags=0.4", 0))
+    config = replace(quick, method="posterior", val="none")
+    with pytest.raises(TrilabelError, match="cannot be learned from positives alone"):
+        train(tags, config, tmp_path / "run")
+    check_components(config, tags.labels[rows], validation=tags.labels[tags.rows_of("val")])
+    assert not made and not (tmp_path / "run").exists()
 
 
 def test_it_is_said_before_training(

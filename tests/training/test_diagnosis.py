@@ -141,6 +141,31 @@ def test_the_numbers_worked_out_by_hand():
     }
 
 
+def test_the_calibration_error_of_targets_is_that_of_a_plain_loop():
+    """Also where the images are those of two processes; labels that are known, or never will be, do not count."""
+    draw = np.random.default_rng(0)
+    dense, truth = labels_and_truth(draw, 40, 5)
+    targets = draw.random(dense.shape).astype(np.float32)
+    found = [made(dense, truth) for _ in range(2)]
+    for number, diagnosis in enumerate(found):
+        diagnosis.start_epoch(1)
+        rows = np.arange(number, 40, 2)
+        parts = {"logits": torch.zeros(20, 5), "targets": torch.zeros(20, 5, dtype=torch.int8)}
+        parts["soft_targets"] = torch.from_numpy(targets[rows])
+        known = (torch.from_numpy(each[rows]) for each in (dense, truth))
+        diagnosis.note(1, rows, torch.from_numpy(rows), *known, parts)
+    together = found[0].summary(1, lambda tensor, how: tensor + found[1].soft if tensor is found[0].soft else tensor)
+    bins = [[] for _ in range(20)]
+    for label, present, target in zip(dense.flat, truth.flat, targets.flat, strict=True):
+        if label == 0 and present != 0:
+            bins[int(target * 20)].append(target - (present > 0))
+    expected = sum(abs(sum(each)) for each in bins) / sum(map(len, bins))
+    assert together.unknown.calibration_error == pytest.approx(expected, rel=1e-5)
+    plain = made(dense, truth)
+    note(plain, (1, [0], [[0.0] * 5], [[-1] * 5]), dense, truth)
+    assert plain.summary(1, alone).unknown.calibration_error is None
+
+
 def test_a_new_stage_forgets_and_a_new_epoch_counts_again():
     draw = np.random.default_rng(0)
     dense, truth = labels_and_truth(draw, 6, 4)
@@ -240,6 +265,7 @@ def test_nothing_waits_for_the_device():
     dense, truth = np.array([[1, 0]], np.int8), np.array([[1, 1]], np.int8)
     diagnosis = made(dense, truth).to("meta")
     parts = {"logits": torch.zeros(1, 2, device="meta"), "targets": torch.zeros(1, 2, dtype=torch.int8, device="meta")}
+    parts["soft_targets"] = torch.zeros(1, 2, device="meta")
     for epoch in (1, 2):
         diagnosis.start_epoch(epoch)
         on_meta = (torch.from_numpy(matrix).to("meta") for matrix in (dense, truth))

@@ -194,7 +194,7 @@ def test_role_resumes_where_it_was_killed(
     save_minutes: float,
 ) -> None:
     config = replace(quick, method="role", settings={"estimator": estimator}, stages="linear-then-fine-tune")
-    config = replace(config, linear_epochs=2, save_minutes=save_minutes)
+    config = replace(config, linear_epochs=2, linear_lr=config.lr, save_minutes=save_minutes)
     # Five batches of features, then epochs of six steps and two of validation; fine-tuning begins with batch 22.
     stops = {8: "linear 1", 16: "linear 2", 22: "fine-tune 1", 25: "fine-tune 1", 33: "fine-tune 2"}
     folder = pulled_plugs(one_named, config, stops, tmp_path)
@@ -228,7 +228,7 @@ def test_selective_with_a_linear_stage_resumes_where_it_was_killed(
     some_known: Dataset, quick: Config, tmp_path: Path
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 1, "top_k": 1}, epochs=1, linear_epochs=1)
-    config = replace(config, stages="linear-then-fine-tune", ema=0.9, save_minutes=EVERY_STEP)
+    config = replace(config, stages="linear-then-fine-tune", linear_lr=config.lr, ema=0.9, save_minutes=EVERY_STEP)
     # Features (5), a warm-up on them (8), scoring (3), features (5), the linear epoch (8), fine-tuning (8).
     stops = {8: "warm-up 1", 15: "linear 1", 18: "linear 1", 24: "linear 1", 33: "fine-tune 1"}
     pulled_plugs(some_known, config, stops, tmp_path)

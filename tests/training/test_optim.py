@@ -10,7 +10,8 @@ from torch import nn
 from torch.optim import lr_scheduler
 
 from trilabel.config import Config
-from trilabel.training.optim import ModelEma, create_optimizer, learning_rate
+from trilabel.training import checkpoint
+from trilabel.training.optim import ModelEma, RowAdam, create_optimizer, learning_rate
 
 quick = settings(max_examples=40, deadline=None)
 steps, epochs = st.integers(1, 12), st.integers(1, 9)
@@ -113,6 +114,67 @@ def test_steps_are_those_of_an_optimizer_made_by_hand(name):
             network(x).square().sum().backward()
             chosen.step()
     torch.testing.assert_close(mine.weight, plain.weight)
+
+
+# ---- Adam by rows
+
+
+def gradients(count, shape, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=draw) for _ in range(count)]
+
+
+def after_steps(optimizer, weights, given):
+    for gradient in given:
+        weights.grad = gradient.clone()
+        optimizer.step()
+    return weights.detach().clone()
+
+
+def by_rows(shape=(3, 5), lr=0.1):
+    weights = nn.Parameter(torch.zeros(shape))
+    return create_optimizer(Config(), [([weights], 1.0)], lr, by_rows=True), weights
+
+
+def test_a_row_moves_along_the_mean_of_its_gradients():
+    optimizer, weights = by_rows()
+    expected, mean, square = torch.zeros(3, 5), torch.zeros(3, 5), [0.0] * 3
+    given = gradients(6, (3, 5))
+    for number, gradient in enumerate(given, start=1):
+        for row in range(3):
+            mean[row] = 0.9 * mean[row] + 0.1 * gradient[row]
+            square[row] = 0.99 * square[row] + 0.01 * float((gradient[row] ** 2).mean())
+            size = (square[row] / (1 - 0.99**number)) ** 0.5
+            expected[row] -= 0.1 * mean[row] / (1 - 0.9**number) / size
+    torch.testing.assert_close(after_steps(optimizer, weights, given), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_neither_the_scale_of_the_loss_nor_a_rotation_of_the_features_matters():
+    given = gradients(6, (3, 5))
+    turned = torch.linalg.qr(torch.randn(5, 5)).Q
+    plain = after_steps(*by_rows(), given)
+    torch.testing.assert_close(after_steps(*by_rows(), [1000 * each for each in given]), plain, atol=1e-5, rtol=1e-4)
+    rotated = after_steps(*by_rows(), [each @ turned for each in given])
+    torch.testing.assert_close(rotated, plain @ turned, atol=1e-5, rtol=1e-4)
+
+
+def test_other_groups_are_plain_adams():
+    mine, plain = nn.Parameter(torch.ones(3, 5)), nn.Parameter(torch.ones(3, 5))
+    optimizer = RowAdam([{"params": [mine], "lr": 0.1}])
+    other = torch.optim.Adam([plain], lr=0.1, betas=(0.9, 0.99))
+    given = gradients(6, (3, 5))
+    torch.testing.assert_close(after_steps(optimizer, mine, given), after_steps(other, plain, given))
+
+
+def test_what_was_saved_of_it_continues_as_if_it_had_not_been():
+    given = gradients(6, (3, 5))
+    optimizer, weights = by_rows()
+    begun = after_steps(optimizer, weights, given[:3])
+    saved = {name: value.clone() for name, value in checkpoint.optimizer_tensors(optimizer).items()}
+    again, continued = by_rows()
+    continued.data.copy_(begun)
+    checkpoint.restore_optimizer(again, saved)
+    assert torch.equal(after_steps(again, continued, given[3:]), after_steps(optimizer, weights, given[3:]))
 
 
 # ---- the running mean

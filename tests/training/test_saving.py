@@ -85,6 +85,7 @@ def test_the_clock_is_looked_at_in_the_middle_of_an_accumulation(
     small_scenes: Dataset, accumulating: Config, tmp_path: Path
 ) -> None:
     config = replace(accumulating, epochs=1, stages="linear", optimizer="sgd", save_minutes=0.0, ema=0.0, val="none")
+    config = replace(config, linear_lr=config.lr)
     whole = train(small_scenes, config, tmp_path / "whole")
     with killed_at_batch(48 + 50):  # after 48 batches of features
         train(small_scenes, config, tmp_path / "killed")

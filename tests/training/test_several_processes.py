@@ -175,7 +175,7 @@ def test_two_processes_take_over_from_one(in_two: Run, holes: Dataset, config: C
 
 def linear(config: Config, **changes: Any) -> Config:
     """Nothing at random, and no batch norm: only the loss can differ."""
-    return replace(config, stages="linear", optimizer="sgd", lr=0.1, **changes)
+    return replace(config, stages="linear", optimizer="sgd", linear_lr=0.1, **changes)
 
 
 # The loss is a mean over images, so that two processes with half of the batch each come to the same.

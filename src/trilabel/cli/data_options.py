@@ -33,8 +33,9 @@ class DataOptions:
     """Images without a file: keep their labels, or leave them out."""
     splits: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=WHICH …")] = ()
     """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
-    values: Literal["auto", "binary", "signed"] = "auto"
-    """Numbers in a table. binary: 1 present, 0 absent. signed: 1 present, −1 absent, 0 unknown."""
+    values: Literal["auto", "binary", "signed", "uncertain"] = "auto"
+    """What 0 and −1 in a table mean. binary: both absent. signed: −1 absent, 0 unknown. uncertain: −1 unknown, 0 absent
+    (CheXpert, MIMIC-CXR)."""
     ignore: tuple[str, ...] = ()
     """Columns of a table that are not classes."""
     delimiter: str | None = None

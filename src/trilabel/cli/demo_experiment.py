@@ -76,7 +76,7 @@ def _run_all(full: Dataset, recipe: Config, out: Path) -> Iterator[DemoResult]:
             folder = out / f"{setting} {name}".replace(" % ", "-percent-").replace(" ", "-")
             config = replace(recipe, **changes)
             try:
-                check_method(config.method, config.settings, partial.labels[rows])
+                check_method(config.method, config.settings, partial.labels[rows], partial.labels[full.rows_of("val")])
             except TrilabelError as error:
                 yield DemoResult(setting, name, known, None, None, None, "", str(error))
                 continue

@@ -65,6 +65,8 @@ def _print_history(history: "Sequence[EpochRecord]") -> None:
     from trilabel.report import examples, training
 
     print_table(*training.table(history))
+    for line in training.soft_targets(history):
+        print_line(line)
     header, rows = training.relabellings(history)
     if rows:
         print_line()

@@ -10,9 +10,11 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import simulate
-from trilabel.methods import METHODS
+from trilabel.log import log
+from trilabel.methods import METHODS, check_method
 from trilabel.models import check_graph, check_head
 from trilabel.settings import settings_of
+from trilabel.training.splits import TrainingSplit
 from trilabel.training.strategies import check_relabel
 
 _NEVER_SEARCHED = ("seed", "val", "train_split", "select")
@@ -36,6 +38,25 @@ def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits
                 f"{row.name}: images of split {scoring.split!r} are also used to learn or to choose the epoch; score "
                 "another split (--test), or hold out validation images (--val 0.2)"
             )
+    warn_of_refusals(spec, splits)
+
+
+def warn_of_refusals(spec: Spec, splits: TrainingSplits) -> None:
+    """Says at once which rows cannot learn from which labels, which would only show in the end: the others can run."""
+    for labels in dict.fromkeys(name for row in spec.rows for name in spec.labels_of(row)):
+        hidden: dict[tuple[str, str], TrainingSplit] = {}  # by what makes the splits of rows differ
+        for row in spec.rows:
+            config, key = row.config, (row.config.train_split, row.config.val)
+            if labels not in spec.labels_of(row) or config.method == "auto":
+                continue
+            if key not in hidden:
+                split = splits.of(config)
+                hidden[key] = split if labels == ALL else split.hide(labels, spec.hide_seed)
+            learned, validation = hidden[key].labels, hidden[key].dataset.labels[hidden[key].val]
+            try:
+                check_method(config.method, config.settings, learned, validation)
+            except TrilabelError as error:
+                log.warning(f"{row.name}, {labels}: cannot be trained: {error}")
 
 
 def check_spec(spec: Spec) -> None:

@@ -84,6 +84,32 @@ def found_in(folder: Path, names: Sequence[str]) -> int:
     return sum(os.path.isfile(_join(str(folder), name)) for name in sample)  # noqa: PTH113 (never raises)
 
 
+def moved(paths: RootedPaths, folders: Sequence[Path]) -> tuple[RootedPaths, list[str]]:
+    """Where the images are if none of a sample is at its path, and a note on that.
+
+    A folder may have another name here than where the data was made (img/1.jpg is images/1.jpg), or be the one that
+    was given (photos/1.jpg, in the folder photos). So paths without their first folders are looked for in `folders`.
+    """
+    names = paths.names
+    sample = [name.replace("\\", "/") for name in names[:: max(1, len(names) // _SAMPLE)]]
+    if not sample or found_in(Path(paths.root), names):
+        return paths, []
+    ways = [(cut, folder) for cut in range(1 + max(name.count("/") for name in sample)) for folder in folders]
+    counts = [found_in(folder, [_without_first(name, cut) for name in sample]) for cut, folder in ways]
+    if 2 * max(counts) < len(sample):
+        return paths, []
+    cut, folder = ways[counts.index(max(counts))]
+    shorter = Names(_without_first(name.replace("\\", "/"), cut) for name in names)
+    if len(shorter.distinct()[1]) < len(names):  # two images would become one
+        return paths, []
+    without = f", without the first {'folder' if cut == 1 else f'{cut} folders'} of their paths" if cut else ""
+    return RootedPaths(folder, shorter), [f"images are not where their paths say; they are in {folder}{without}"]
+
+
+def _without_first(name: str, cut: int) -> str:
+    return name.split("/", cut)[-1]
+
+
 def relative_to(paths: Sequence[str], folder: Path) -> Iterator[str]:
     """Paths relative to a folder; absolute paths if that is impossible, as on another drive of Windows."""
 

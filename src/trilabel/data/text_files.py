@@ -34,6 +34,11 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
+def shown(text: str, most: int = 40) -> str:
+    """A text in quotes, for a message; truncated if it is long."""
+    return repr(text if len(text) <= most else text[: most - 1] + "…")
+
+
 @contextmanager
 def peeking_once() -> Iterator[None]:
     """Inside this context, `peek` does not open the same file again, although every format reads its start."""

@@ -16,8 +16,13 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.matrix import Labels
 
 
-def keep_share(labels: Labels, share: float, seed: int = 0, per_image: bool = False) -> Labels:
+def keep_share(
+    labels: Labels, share: float, seed: int = 0, per_image: bool = False, positives_times: float = 1
+) -> Labels:
     """Keeps each known label with probability `share`, independently of the others ("partial labels").
+
+    With `positives_times` present labels are kept this many times as often as absent ones (at most always), and `share`
+    is that of both together.
 
     With `per_image`, keeps that share of each image's known labels instead: the nearest whole number of them, and at
     least one where `share` is above 0, so that no image loses all its labels.
@@ -28,7 +33,7 @@ def keep_share(labels: Labels, share: float, seed: int = 0, per_image: bool = Fa
     """
     rng = np.random.default_rng(_checked_seed(seed))
     if not per_image:
-        return _kept(labels, rng.random(labels.known) < checked_share(share))
+        return _kept(labels, rng.random(labels.known) < _probabilities(labels, checked_share(share), positives_times))
     sizes = np.diff(labels.csr.indptr)
     wanted = np.maximum(_whole(share, sizes), int(share > 0))
     row = np.repeat(np.arange(len(labels)), sizes)
@@ -102,17 +107,23 @@ def fixed_per_class(labels: Labels, count: int, seed: int = 0) -> Labels:
     return _kept(labels, keep)
 
 
-def tags(labels: Labels, low: float, high: float | None = None, seed: int = 0) -> Labels:
+def tags(labels: Labels, low: float, high: float | None = None, seed: int = 0, full: float = 0) -> Labels:
     """Keeps present labels only, each with the rate of its class: people name some classes more often than others.
 
-    Rates are drawn evenly from `low` to `high`, one for each class; without `high` all are `low`.
+    Rates are drawn evenly from `low` to `high`, one for each class; without `high` all are `low`. Of a share `full` of
+    the images all known labels are kept.
     """
-    high = low if high is None else high
+    high, full = low if high is None else high, checked_share(full)
     if checked_share(low) > checked_share(high):
         raise TrilabelError(f"rates of tags from {low} to {high}: give the lower one first")
     rng = np.random.default_rng(_checked_seed(seed))
     rates = rng.uniform(low, high, labels.shape[1])
-    return _kept(labels, (labels.csr.data > 0) & (rng.random(labels.known) < rates[labels.csr.indices]))
+    keep = (labels.csr.data > 0) & (rng.random(labels.known) < rates[labels.csr.indices])
+    if full:
+        whole = np.zeros(len(labels), bool)
+        whole[rng.permutation(len(labels))[: int(_whole(full, len(labels)))]] = True
+        keep |= np.repeat(whole, np.diff(labels.csr.indptr))
+    return _kept(labels, keep)
 
 
 def single_positive(labels: Labels, seed: int = 1200, positives: int = 1, negatives: int = 0) -> Labels:
@@ -147,6 +158,19 @@ def checked_share(share: float) -> float:
     if not 0 <= share <= 1:
         raise TrilabelError(f"a share must be between 0 and 1, not {share}")
     return share
+
+
+def _probabilities(labels: Labels, share: float, times: float) -> float | NDArray[np.float64]:
+    """With which probability each known label is kept, so that the share of all is this: one number, or one each."""
+    if not times > 0:
+        raise TrilabelError(f"present labels cannot be kept {times} times as often as absent ones; give more than 0")
+    if times == 1:
+        return share
+    present: NDArray[np.bool_] = labels.csr.data > 0
+    count, positives = len(present), int(present.sum())
+    of_positives = min(1, share * count * times / max(times * positives + count - positives, 1))
+    of_negatives = min(1, (share * count - of_positives * positives) / max(count - positives, 1))
+    return np.where(present, of_positives, of_negatives)
 
 
 def _checked_seed(seed: int) -> int:

@@ -55,7 +55,13 @@ class LabelSetting(NamedTuple):
 
 _SHARE: tuple[str, dict[str, type[int] | type[float]], int] = ("=SHARE", {"share": float}, 1)
 SETTINGS: Mapping[str, LabelSetting] = {
-    "keep-share": LabelSetting(keep_share, *_SHARE, "keep each known label with this probability"),
+    "keep-share": LabelSetting(
+        keep_share,
+        "=SHARE[,TIMES]",
+        {"share": float, "positives_times": float},
+        1,
+        "keep each known label with this probability, present ones TIMES (1) as often as absent ones",
+    ),
     "keep-share-per-image": LabelSetting(
         partial(keep_share, per_image=True), *_SHARE, "keep a share of each image's known labels, at least one"
     ),
@@ -68,10 +74,10 @@ SETTINGS: Mapping[str, LabelSetting] = {
     ),
     "tags": LabelSetting(
         tags,
-        "=RATE[,HIGHEST]",
-        {"low": float, "high": float},
+        "=RATE[,HIGHEST[,FULL]]",
+        {"low": float, "high": float, "full": float},
         1,
-        "keep present labels only, at a rate for each class",
+        "keep present labels only, at a rate for each class; of a share FULL of the images keep all",
     ),
     "single-positive": LabelSetting(
         single_positive,

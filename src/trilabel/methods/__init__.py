@@ -1,9 +1,10 @@
 """The methods by name. Adding one: a file here, a line in METHODS, a row in docs/methods.md, a test file."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
-from trilabel.errors import unknown_name_error
+from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
 from trilabel.methods.asymmetric import Asymmetric, Focal
@@ -25,7 +26,7 @@ from trilabel.methods.semantic import HeterogeneousTransfer, SemanticBlending, S
 from trilabel.methods.taught import Taught
 from trilabel.settings import settings_of
 
-__all__ = ["METHODS", "AllReduce", "Batch", "Method", "check_method", "choose_method", "create_method"]
+__all__ = ["METHODS", "AllReduce", "Batch", "Choice", "Method", "check_method", "choose_method", "create_method"]
 
 METHODS: dict[str, type[Method[Any]]] = {
     "known-only": KnownOnly,
@@ -55,24 +56,59 @@ def create_method(
     name: str, settings: Mapping[str, Any], labels: Labels, features: int = 0, validation: Labels | None = None
 ) -> Method[Any]:
     """The method `name` for training images with these labels (see `Method`); an error if it cannot learn from them."""
-    chosen = check_method(name, settings, labels)
+    chosen = check_method(name, settings, labels, validation)
     return METHODS[name](chosen, labels, features, validation)
 
 
-def check_method(name: str, settings: Mapping[str, Any], labels: Labels) -> Any:
-    """The settings of the method `name` as its dataclass; an error if they are wrong or do not suit the labels."""
+def check_method(name: str, settings: Mapping[str, Any], labels: Labels, validation: Labels | None = None) -> Any:
+    """The settings of the method `name` as its dataclass; an error if they are wrong or do not suit the labels.
+
+    validation: labels of the validation images; None where there are none.
+    """
     if name not in METHODS:
         raise unknown_name_error("method", name, METHODS)
     chosen = settings_of(METHODS[name].Settings, settings, name)
     METHODS[name].check(chosen, labels)
+    METHODS[name].check_sample(chosen, labels, validation)
     return chosen
 
 
-def choose_method(labels: Labels) -> tuple[str, dict[str, Any]]:
-    """(method, its settings) where the user named none: known-only if half of the classes or more have known negatives.
+class Choice(NamedTuple):
+    """A method for labels, where the user named none."""
 
-    Otherwise assumed negatives weigh little: with positives alone, plain AN ranks no better and hardly ever predicts a
-    class as present.
+    method: str
+    settings: dict[str, Any]
+    note: str = ""  # what would allow a better one
+
+
+def choose_method(
+    labels: Labels,
+    validation: Labels | None = None,
+    given: Mapping[str, Any] | None = None,
+    relabels: bool = False,
+) -> Choice:
+    """The method where the user named none: posterior, if something is unknown and its rates can be found out.
+
+    Otherwise known-only if half of the classes or more have known negatives, else assume-negative with a small weight:
+    with positives alone, plain AN ranks no better and hardly ever predicts a class as present.
+
+    validation: labels of the validation images. given: settings of the user, which not every method has. relabels:
+    unknown labels are also filled in between epochs, so that rates of known labels would no longer hold.
     """
     without, classes = one_sided(labels)
-    return ("assume-negative", {"weight": None}) if 2 * without > classes else ("known-only", {})
+    other = Choice("assume-negative", {"weight": None}) if 2 * without > classes else Choice("known-only", {})
+    other = Choice(other.method, dict(given or other.settings))
+    if labels.known_share == 1 or relabels or not _has("posterior", given):
+        return other
+    try:
+        check_method("posterior", given or {}, labels, validation)
+        return Choice("posterior", dict(given or {}))
+    except TrilabelError as error:
+        if given and not _has(other.method, given):
+            raise
+        return other._replace(note=f"not {error}")
+
+
+def _has(method: str, settings: Mapping[str, Any] | None) -> bool:
+    """Whether a method has settings of these names."""
+    return set(settings or ()) <= {field.name for field in fields(METHODS[method].Settings)}

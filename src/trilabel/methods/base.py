@@ -25,6 +25,7 @@ class Batch(NamedTuple):
     lr: float = 1e-3  # the model's learning rate at this step
     warm_up: bool = False  # whether this is the method's warm-up
     share: float = 0.0  # of the epoch's steps that are done
+    epochs: int = 1  # of the stage
 
 
 # (tensor, "sum" or "max") -> the sum or maximum over all processes
@@ -64,6 +65,10 @@ class Method(nn.Module, Generic[S]):
     @classmethod
     def check(cls, settings: S, labels: Labels) -> None:
         """Raises a TrilabelError with a suggestion if the method cannot work with such labels."""
+
+    @classmethod
+    def check_sample(cls, settings: S, labels: Labels, validation: Labels | None) -> None:
+        """Likewise, where that also depends on the labels of the validation images."""
 
     @classmethod
     def needs_maps(cls, settings: S) -> bool:
@@ -117,7 +122,8 @@ class Method(nn.Module, Generic[S]):
 
         "targets": B×C, the value that each label was scored as (+1, −1, 0 not at all), only where that is neither the
         batch's labels nor these with unknown as absent: the loop counts how unknown labels were treated. A target in
-        between counts as the nearer one. Further scalars are averaged for the log.
+        between counts as the nearer one; "soft_targets", B×C between 0 and 1, then says what it is. Further scalars are
+        averaged for the log.
         """
         raise NotImplementedError
 

@@ -13,7 +13,9 @@ from trilabel.metrics.average_precision import (
     map_by_group,
     mean_average_precision,
 )
+from trilabel.metrics.calibration import Calibration, expected_calibration_error, fit_calibration
 from trilabel.metrics.evaluate import CLASSES_WORTH_GROUPS, GROUP_METRICS, evaluate
+from trilabel.metrics.fitted_thresholds import fit_thresholds
 from trilabel.metrics.intervals import average_precision_intervals
 from trilabel.metrics.matrices import LabelMatrix, Matrix
 from trilabel.metrics.means import mean
@@ -25,6 +27,7 @@ __all__ = [
     "CLASSES_WORTH_GROUPS",
     "GROUP_METRICS",
     "Accumulator",
+    "Calibration",
     "HasBoxes",
     "LabelMatrix",
     "Matrix",
@@ -32,6 +35,9 @@ __all__ = [
     "average_precision_intervals",
     "evaluate",
     "exact_match",
+    "expected_calibration_error",
+    "fit_calibration",
+    "fit_thresholds",
     "interpolated_average_precision",
     "macro_f1",
     "map_by_group",

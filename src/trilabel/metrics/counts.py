@@ -1,7 +1,7 @@
 """Known labels counted by class and by image: what all metrics of decisions are computed from."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from trilabel.metrics.matrices import Truth, to_float32
 _AT_ONCE_ON_CPU, _AT_ONCE_ON_CUDA = 2**15 - 1, 2**24
 
 
+Threshold: TypeAlias = float | Sequence[float] | NDArray[np.float64]  # one, or one per class
+
+
 class Counts(NamedTuple):
     """Numbers of known labels: present and predicted present, predicted present, present, all known."""
 
@@ -23,18 +26,19 @@ class Counts(NamedTuple):
     by_image: NDArray[np.int64]  # 4×N
 
 
-def count(scores: Tensor, truth: Truth, threshold: float | None = None, tops: Sequence[int] = ()) -> list[Counts]:
+def count(scores: Tensor, truth: Truth, threshold: Threshold | None = None, tops: Sequence[int] = ()) -> list[Counts]:
     """Counts of the predictions at score >= threshold, if given, then of each image's k best classes, for k in tops.
 
-    scores are N×C, truth N×C in +1/−1/0.
+    scores are N×C, truth N×C in +1/−1/0; threshold is one number, or one per class.
     """
     images, classes = scores.shape
     rules = (threshold is not None) + len(tops)
+    limit = None if threshold is None else _limit(threshold, classes, scores)
     by_class = torch.zeros(2 + 2 * rules, classes, dtype=torch.int64, device=scores.device)
     by_image = torch.zeros(2 + 2 * rules, images, dtype=torch.int64, device=scores.device)
     for rows, signs in _blocks(truth, scores.device):
         block, present, known = to_float32(scores[rows]), signs > 0, signs != 0
-        predictions = [block >= threshold] if threshold is not None else []
+        predictions = [block >= limit] if limit is not None else []
         masks = [present, known]
         for predicted in predictions + _highest(block, tops):
             masks += [predicted & present, predicted & known]
@@ -44,6 +48,14 @@ def count(scores: Tensor, truth: Truth, threshold: float | None = None, tops: Se
     in_class, in_image = by_class.cpu().numpy(), by_image.cpu().numpy()
     parts = [[2 + 2 * rule, 3 + 2 * rule, 0, 1] for rule in range(rules)]
     return [Counts(in_class[part], in_image[part]) for part in parts]
+
+
+def _limit(threshold: Threshold, classes: int, scores: Tensor) -> Tensor:
+    """The threshold as a tensor that scores can be compared with: exact, so in float64."""
+    limit = torch.as_tensor(np.asarray(threshold, dtype=np.float64), device=scores.device)
+    if limit.ndim and limit.shape != (classes,):
+        raise TrilabelError(f"{limit.numel()} thresholds for {classes} classes; give one, or one per class")
+    return limit
 
 
 def _highest(scores: Tensor, tops: Sequence[int]) -> list[Tensor]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trilabel.metrics.average_precision import both_average_precisions, map_by_group
-from trilabel.metrics.counts import count
+from trilabel.metrics.counts import Threshold, count
 from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
 from trilabel.metrics.means import mean
 from trilabel.metrics.threshold import exact_match_of, macro_f1_of, precision_recall_f1_of
@@ -21,15 +21,16 @@ CLASSES_WORTH_GROUPS = 50  # with fewer, the AP of each class says more than mAP
 def evaluate(
     scores: Matrix,
     labels: LabelMatrix,
-    threshold: float = 0.5,
+    threshold: Threshold = 0.5,
     class_names: Sequence[str] | None = None,
     annotations: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Every metric of scores and labels (N×C) as plain numbers that json can write, None where one is undefined.
 
-    Keys: mAP, mAP_interpolated; CP CR CF1 OP OR OF1 at score >= threshold and, ending in _top3, of each image's 3
-    highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1, 3, 5 up to the
-    number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names, where given).
+    Keys: mAP, mAP_interpolated; CP CR CF1 OP OR OF1 at score >= threshold (one, or one per class) and, ending in _top3,
+    of each image's 3 highest-scored classes; macro_F1, micro_F1, exact_match; precision_at_k and recall_at_k for k = 1,
+    3, 5 up to the number of classes; images, classes, known_share, classes_without_ap, per_class_ap (and class_names,
+    where given).
     With `annotations`, the known training labels of each class, also mAP_G1 … mAP_G5 (see `map_by_group`), undefined
     with fewer than five classes.
 

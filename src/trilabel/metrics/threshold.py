@@ -5,18 +5,19 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.metrics.counts import Counts, count
+from trilabel.metrics.counts import Counts, Threshold, count
 from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
 from trilabel.metrics.means import fraction, harmonic_mean, mean
 
 
 def precision_recall_f1(
-    scores: Matrix, labels: LabelMatrix, threshold: float = 0.5, top: int | None = None
+    scores: Matrix, labels: LabelMatrix, threshold: Threshold = 0.5, top: int | None = None
 ) -> dict[str, float]:
     """CP CR CF1 (means over classes) and OP OR OF1 (all labels together) of scores and labels N×C.
 
-    Predicted present is a score >= threshold or, with `top`, each image's `top` highest-scored classes, known or not
-    (among equal scores the first classes). CF1 is the harmonic mean of CP and CR. Nothing predicted is precision 0.
+    Predicted present is a score >= threshold (one, or one per class) or, with `top`, each image's `top` highest-scored
+    classes, known or not (among equal scores the first classes). CF1 is the harmonic mean of CP and CR. Nothing
+    predicted is precision 0.
     CP leaves out classes without a known negative, where no prediction could be wrong; OP is nan where there is none.
 
     >>> import numpy as np
@@ -30,17 +31,17 @@ def precision_recall_f1(
     return precision_recall_f1_of(counts[0])
 
 
-def macro_f1(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+def macro_f1(scores: Matrix, labels: LabelMatrix, threshold: Threshold = 0.5) -> float:
     """Mean over classes of each class's F1 at score >= threshold; scores and labels are N×C."""
     return macro_f1_of(count(*check_inputs(scores, labels), threshold)[0])
 
 
-def micro_f1(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+def micro_f1(scores: Matrix, labels: LabelMatrix, threshold: Threshold = 0.5) -> float:
     """F1 of all known labels together at score >= threshold, the same number as OF1; scores and labels are N×C."""
     return precision_recall_f1(scores, labels, threshold)["OF1"]
 
 
-def exact_match(scores: Matrix, labels: LabelMatrix, threshold: float = 0.5) -> float:
+def exact_match(scores: Matrix, labels: LabelMatrix, threshold: Threshold = 0.5) -> float:
     """Share of images with every known label right at score >= threshold; scores and labels are N×C.
 
     Images without a known label are left out; nan where no label is known to be absent.

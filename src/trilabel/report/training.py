@@ -45,6 +45,24 @@ def table(history: History) -> tuple[list[str], list[list[str]]]:
     return ["stage", "epoch", *shown], rows
 
 
+def soft_targets(history: History) -> list[str]:
+    """Lines on targets between present and absent, in the last epoch that had any: rates, number, precision, error."""
+    record = next((record for record in reversed(history) if "unknown_target" in record.parts and record.unknown), None)
+    if record is None or record.unknown is None:
+        return []
+    lines, parts, unknown = [], record.parts, record.unknown
+    for kind, word in (("positives", "present"), ("negatives", "absent")):
+        if (name := f"{kind}_known") in parts:
+            low, mean, high = (parts.get(key, parts[name]) for key in (f"{name}_lowest", name, f"{name}_highest"))
+            spread = f" ({low:.2f} to {high:.2f})" if high - low >= 0.005 else ""
+            lines.append(f"{word} labels are known {mean:.2f} of the time{spread}")
+    right = "" if unknown.as_present_right is None else f", {100 * unknown.as_present_right:.1f} % of them rightly"
+    lines.append(f"targets of unknown labels above 0.5, {record.stage} {record.epoch}: {unknown.as_present:,}{right}")
+    if unknown.calibration_error is not None:
+        lines.append(f"calibration error of the targets of unknown labels: {100 * unknown.calibration_error:.1f} %")
+    return lines
+
+
 def relabellings(history: History) -> tuple[list[str], list[list[str]]]:
     """(header, a row for each relabelling): labels added, labels used, and their accuracy (Durand 2019, table 2)."""
     rates = {

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained, open_images
 from trilabel.errors import TrilabelError
-from trilabel.labels import Labels
 from trilabel.log import is_shown, log, quiet, shown
-from trilabel.methods import choose_method
 from trilabel.models import create_backbone
 from trilabel.recipes import resolve
+from trilabel.training.choices import with_method, with_normalized_features
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
 from trilabel.training.loop import fit
@@ -53,8 +52,8 @@ def train(
     """
     config = resolve(recipe)
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
-    config = _with_method(config, split.labels) if config.method == "auto" else config
-    config = with_devices(config, resume)
+    config = with_method(config, split) if config.method == "auto" else config
+    config = with_devices(with_normalized_features(config, RunFolder(Path(out)) if resume else None), resume)
     work = ProcessWork(split, config, RunFolder(Path(out)), resume, overwrite, source or {})
     prepare_torch()
     launch(work, config, work.folder.path)
@@ -71,15 +70,6 @@ def prepare_torch() -> None:
     """
     if not torch.cuda.is_available():
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
-
-
-def _with_method(config: Config, labels: Labels) -> Config:
-    """The configuration with a method instead of "auto"."""
-    method, settings = choose_method(labels)
-    config = replace(config, method=method, settings=config.settings or settings)
-    given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
-    log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
-    return config
 
 
 @dataclass(frozen=True)

@@ -40,21 +40,23 @@ def epoch_order(
     rank: int = 0,
     world: int = 1,
     earlier: Sequence[tuple[int, int]] = (),
+    passes: int = 1,
 ) -> EpochOrder:
     """The part of one process in one epoch: over all processes every image once, in a random order.
 
     All processes have the same number of batches; the last may be smaller, or empty where fewer images than processes
     are left. earlier: (processes, steps) with which the epoch began, if the run was resumed with another number.
+    passes: more than 1 repeats the same batches, so that within an epoch an image still belongs to one process.
     """
     order = np.random.default_rng(seed).permutation(count)
-    found, start = EpochOrder([], []), 0
-    for processes, steps in (*earlier, (world, count)):
-        for cut in range(start, count, batch_size * processes)[:steps]:
-            together = order[cut : cut + batch_size * processes]
+    found, done = EpochOrder([], []), 0
+    for processes, steps in (*earlier, (world, count * passes)):
+        while steps and done < count * passes:
+            together = order[done % count :][: batch_size * processes]
             mine = together[rank::processes]
             found.batches.append(mine)
             found.weights.append(len(mine) * processes / len(together))
-        start += steps * batch_size * processes
+            done, steps = done + len(together), steps - 1
     return found
 
 
@@ -139,4 +141,4 @@ class BatchMaker:
         if not stage.linear:
             draw = torch.Generator().manual_seed(seed)
             pixels, strong = self.views.training(pixels, draw, two_views)
-        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up, share)
+        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up, share, stage.epochs)

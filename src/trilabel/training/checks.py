@@ -19,14 +19,15 @@ from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
 
 
-def check_components(config: Config, labels: Labels, resumes: bool = False) -> Any:
+def check_components(config: Config, labels: Labels, resumes: bool = False, validation: Labels | None = None) -> Any:
     """Raises an error for components that do not exist, cannot learn from such labels, or are incompatible.
 
     Returns the method's settings as its dataclass.
-    resumes: the run has a checkpoint, and no longer needs the weights that it started from.
+    resumes: the run has a checkpoint, and no longer needs the weights that it started from. validation: labels of the
+    validation images.
     """
     _refuse_misplaced_settings(config)
-    settings = check_method(config.method, config.settings, labels)
+    settings = check_method(config.method, config.settings, labels, validation)
     check_head(config.head, config.head_settings)
     check_graph(config.graph, config.graph_settings)
     if config.keep_head and not resumes:

@@ -32,6 +32,7 @@ class Diagnosis(nn.Module):
 
     targets: Tensor  # 10: unknown labels by target (absent, none, present) × truth (−1, 0, +1); the rest
     histograms: Tensor  # 3×3×20: labels by label (−1, 0, +1) × truth (−1, 0, +1) × predicted probability
+    soft: Tensor  # 2×20: unknown labels with a target between 0 and 1, by target: their number; summed target − truth
     kinds: Tensor  # 4×2: kind of label (see `_kind_of`) × (how many, their summed loss)
     first: Tensor  # N×C: loss in the first epoch; −1 where it was not seen
     later: Tensor  # N×C: highest loss after it
@@ -45,6 +46,7 @@ class Diagnosis(nn.Module):
         # Counts are float64, which has whole numbers enough and takes what `histc` gives as it is.
         self.register_buffer("targets", torch.zeros(10, dtype=torch.float64))
         self.register_buffer("histograms", torch.zeros(3, 3, BINS, dtype=torch.float64))
+        self.register_buffer("soft", torch.zeros(2, BINS, dtype=torch.float64))
         self.register_buffer("kinds", torch.zeros(4, 2, dtype=torch.float64))
         self.register_buffer("first", torch.full(size, -1.0))
         self.register_buffer("later", torch.full(size, -1.0))
@@ -60,7 +62,7 @@ class Diagnosis(nn.Module):
 
     def counts(self) -> dict[str, Tensor]:
         """The counts of the current epoch, by name; those of several processes add up."""
-        counts = {"targets": self.targets, "kinds": self.kinds, "histograms": self.histograms}
+        counts = {"targets": self.targets, "soft": self.soft, "kinds": self.kinds, "histograms": self.histograms}
         return counts | {"examples": self.examples.values}
 
     @torch.no_grad()
@@ -85,6 +87,8 @@ class Diagnosis(nn.Module):
             target = 3 * step["targets"] if truth is None else torch.add(truth, step["targets"], alpha=3)
             self.targets += _histogram(torch.where(labels == 0, target, 5), -4, 10)
         if truth is not None:
+            if "soft_targets" in step:
+                self.soft += _soft_counts(step["soft_targets"], labels, truth)
             loss = F.softplus(torch.where(labels > 0, -step["logits"], step["logits"]).float())
             kind = _kind_of(labels, truth)
             self.kinds[:, 0] += _histogram(kind, 0, 4)
@@ -112,6 +116,8 @@ class Diagnosis(nn.Module):
         if any(hidden_negatives + hidden_positives):
             histograms |= {"hidden_positives": hidden_positives, "hidden_negatives": hidden_negatives}
         chose = any(map(any, targets))
+        judged, excess = all_reduce(self.soft, "sum")
+        calibration = float(excess.abs().sum() / judged.sum()) if judged.any() else None
         mean_loss, highest = dict[str, float](), dict[str, float]()
         if self.truth is not None:
             mean_loss = {name: kinds[place][1] / kinds[place][0] for name, place in _KINDS.items() if kinds[place][0]}
@@ -119,7 +125,7 @@ class Diagnosis(nn.Module):
                 highest = self._highest_in_first(self.truth)
         return LabelSummary(
             histograms,
-            _unknown_targets(targets) if chose else None,
+            _unknown_targets(targets, calibration) if chose else None,
             mean_loss,
             highest,
             self.examples.summary(all_reduce, chose),
@@ -152,7 +158,15 @@ class LabelSummary:
     examples: list[Example]
 
 
-def _unknown_targets(counts: list[list[int]]) -> UnknownTargets:
+def _soft_counts(targets: Tensor, labels: Tensor, truth: Tensor) -> Tensor:
+    """2×20: of unknown labels whose truth is known, by target: how many, and the sum of target − truth."""
+    judged = (labels == 0) & (truth != 0)
+    values = torch.stack((judged.double(), (targets.double() - truth.clamp(min=0)) * judged)).flatten(1)
+    place = bin_of(targets).long().flatten().expand(2, -1)
+    return torch.zeros(2, BINS, dtype=torch.float64, device=values.device).scatter_add_(1, place, values)
+
+
+def _unknown_targets(counts: list[list[int]], calibration: float | None) -> UnknownTargets:
     """Counts of unknown labels by target (absent, none, present) × truth (absent, unknown, present), summed up."""
     as_absent, left_out, as_present = (sum(by_truth) for by_truth in counts)
 
@@ -160,7 +174,7 @@ def _unknown_targets(counts: list[list[int]]) -> UnknownTargets:
         judged = counts[target][0] + counts[target][2]
         return counts[target][truth] / judged if judged else None
 
-    return UnknownTargets(as_absent, left_out, as_present, right(0, 0), right(1, 2), right(2, 2))
+    return UnknownTargets(as_absent, left_out, as_present, right(0, 0), right(1, 2), right(2, 2), calibration)
 
 
 def bin_of(probabilities: Tensor) -> Tensor:

@@ -65,10 +65,10 @@ def run_stage(job: Job, stage: Stage, best_file: Path) -> None:
 
 def train_epoch(job: Job, run: StageRun) -> None:
     """One pass over the training images (or the rest of one, after a restart inside an epoch)."""
-    config, fabric, state, now, stage = job.config, job.fabric, job.state, job.state.progress, run.stage
+    config, fabric, state, now, stage = run.config, job.fabric, job.state, job.state.progress, run.stage
     seed = (config.seed, now.stage, now.epoch)
     place = job.processes.rank, job.processes.count
-    order, weights = epoch_order(len(run.images), config.batch_size, seed, *place, now.earlier)
+    order, weights = epoch_order(len(run.images), config.batch_size, seed, *place, now.earlier, run.passes)
     if now.step == 0:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)

@@ -27,6 +27,9 @@ class UnknownTargets:
     as_absent_right: float | None = None
     left_out_right: float | None = None
     as_present_right: float | None = None
+    calibration_error: float | None = None
+    """Of targets between 0 and 1: by how much their mean differs from the share that is present, in the mean over 20
+    bins of targets."""
 
     def share(self, name: str) -> float:
         """Share of the unknown labels with this target ("as_absent", "left_out" or "as_present")."""

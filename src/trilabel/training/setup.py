@@ -99,7 +99,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     resumes: the run has a checkpoint, which holds its weights and what its head read off labels and files.
     """
     processes, device, dataset = Processes(fabric), fabric.device, split.dataset
-    settings = check_components(config, split.labels, resumes)
+    settings = check_components(config, split.labels, resumes, dataset.labels[split.val])
     if processes.is_first:
         _log_choices(config, settings, dataset)
     torch.manual_seed(config.seed)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from trilabel.config import Config
 from trilabel.data.images import ImageSource, in_order
 from trilabel.data.memory import free_memory
 from trilabel.errors import TrilabelError
@@ -13,6 +14,7 @@ from trilabel.log import progress
 from trilabel.methods import Batch, Method
 from trilabel.models import FeatureClassifier
 from trilabel.models.cuda_graphs import capture
+from trilabel.training.head_fit import fits_head, plan_fit
 from trilabel.training.optim import ModelEma, create_optimizer
 from trilabel.training.setup import Job
 from trilabel.training.stages import Stage
@@ -41,28 +43,32 @@ class StageRun:
     """A stage with its model and its images, or the features that replace them."""
 
     stage: Stage
+    config: Config  # as this stage takes it
     model: nn.Module
     task: nn.Module  # model and method, wrapped for several processes
     images: ImageSource
     val_images: ImageSource
+    passes: int = 1  # over the images in an epoch
 
 
 def enter(job: Job, stage: Stage) -> StageRun:
     """Sets up model, images, optimizer and EMA for a stage."""
-    config, head = job.config, list(job.model.head.parameters())
+    config, head, passes, fits = job.config, list(job.model.head.parameters()), 1, fits_head(job, stage)
     model: nn.Module
     start_head(job)
     if stage.linear:
         images, val_images = compute_features(job, job.images), compute_features(job, job.val_images)
         model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
+        if fits:
+            stage, config, passes = plan_fit(job, stage, images)
     else:
         images, val_images = job.images, job.val_images
         model, groups = job.model, [(list(job.model.backbone.parameters()), 1.0), (head, config.head_lr_scale)]
         record_passes(job)
-    optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr)
+    optimizer = create_optimizer(config, groups + job.method.parameter_groups(stage.lr), stage.lr, fits)
     task, optimizer = job.fabric.setup(ModelAndMethod(model, job.method), optimizer)
     job.state.attach(optimizer, ModelEma(model, config.ema) if config.ema else None)
-    return StageRun(stage, model, task, images, val_images)
+    return StageRun(stage, config, model, task, images, val_images, passes)
 
 
 def start_head(job: Job) -> None:

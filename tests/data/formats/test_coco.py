@@ -558,9 +558,11 @@ def dataset_of(signed, root: Path, **more) -> Dataset:
 def test_labels_are_read_back(tmp_path_factory, signed):
     folder = tmp_path_factory.mktemp("coco")
     dataset = dataset_of(signed, folder / "photos")
-    assert write(dataset, folder / "out.json") == []
+    assert write(dataset, folder / "out.json") == [
+        f"width and height of {len(dataset)} images are not written, as their files cannot be read"
+    ]
     back = read(folder / "out.json")
-    assert back.labels == dataset.labels and list(back.paths) == dataset.paths
+    assert back.labels == dataset.labels and list(back.paths) == dataset.paths and back.boxes is None
 
 
 def test_what_is_written_is_read_back(tmp_path):
@@ -578,6 +580,7 @@ def test_what_is_written_is_read_back(tmp_path):
     Image.new("RGB", (60, 30)).save(dataset.paths[1], exif=exif)
     file = tmp_path / "annotations/out.json"
     assert write(dataset, file) == [
+        "width and height of 2 images are not written, as their files cannot be read",
         "1 boxes of labels that are not present are not written",
         "1 boxes are not written, as the files of their images cannot be read",
     ]
@@ -585,8 +588,7 @@ def test_what_is_written_is_read_back(tmp_path):
     assert written["images"][:2] == [
         {
             "id": 1,
-            "file_name": "../photos/ü0.jpg",
-            "trilabel_id": "ü0.jpg",
+            "file_name": "ü0.jpg",
             "width": 80,
             "height": 40,
             "split": "train",
@@ -594,8 +596,7 @@ def test_what_is_written_is_read_back(tmp_path):
         },
         {
             "id": 2,
-            "file_name": "../photos/ü1.jpg",
-            "trilabel_id": "ü1.jpg",
+            "file_name": "ü1.jpg",
             "width": 30,
             "height": 60,
             "split": "odd ones",
@@ -604,15 +605,63 @@ def test_what_is_written_is_read_back(tmp_path):
     ]
     assert written["images"][2]["neg_category_ids"] == [1]
     assert written["categories"] == [{"id": 1, "name": "class 0"}, {"id": 2, "name": "class 1"}]
-    first = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 10, 40, 30], "area": 1200, "iscrowd": 0}
+    assert written["info"]["trilabel_images"] == "../photos"
+    more = {"iscrowd": 0, "segmentation": []}
+    first = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 10, 40, 30], "area": 1200, **more}
     assert written["annotations"][0] == first and len(written["annotations"]) == 4
-    assert written["annotations"][3] == {"id": 4, "image_id": 3, "category_id": 2}
+    assert written["annotations"][3] == {
+        "id": 4, "image_id": 3, "category_id": 2, "bbox": [0, 0, 0, 0], "area": 0, **more,
+    }  # fmt: skip
     back = read(file)
     assert back.labels == dataset.labels and back.ids == dataset.ids
     assert splits_of(back) == {"train": [0, 2], "odd ones": [1]}
     assert [Path(path).resolve() for path in back.paths] == [Path(path).resolve() for path in dataset.paths]
     assert back.boxes.image.tolist() == [0, 0, 1] and back.boxes.cls.tolist() == [0, 0, 1]
     np.testing.assert_allclose(back.boxes.xyxy, boxes.xyxy[:3], atol=1e-4)
+
+
+def with_files(root: Path) -> Dataset:
+    """Images in two folders beside the annotations, one label with a box and two without."""
+    boxes = Boxes(np.array([0]), np.array([0]), np.array([[0, 0.25, 0.5, 1]], np.float32))
+    dataset = dataset_of([[1, -1], [1, 1]], root / "photos", boxes=boxes)
+    paths = [str(root / "photos" / folder / name) for folder, name in zip("ab", dataset.ids, strict=True)]
+    for path in paths:
+        Path(path).parent.mkdir(parents=True)
+        Image.new("RGB", (80, 40)).save(path)
+    return replace(dataset, paths=paths)
+
+
+def test_what_is_written_has_all_that_other_programs_ask_for(tmp_path):
+    assert write(with_files(tmp_path), tmp_path / "annotations/instances_train.json") == []
+    document = json.loads((tmp_path / "annotations/instances_train.json").read_text(encoding="utf-8"))
+    assert [(image["file_name"], image["width"], image["height"]) for image in document["images"]] == [
+        ("a/ü0.jpg", 80, 40),
+        ("b/ü1.jpg", 80, 40),
+    ]
+    for annotation in document["annotations"]:
+        assert len(annotation["bbox"]) == 4 and {"area", "iscrowd", "id", "segmentation"} <= set(annotation)
+    back = read(tmp_path / "annotations/instances_train.json")
+    assert back.labels == with_files(tmp_path / "again").labels and len(back.boxes.image) == 1
+    assert all(Path(path).is_file() for path in back.paths)
+
+
+def test_pycocotools_reads_what_is_written(tmp_path):
+    coco = pytest.importorskip("pycocotools.coco")
+    write(with_files(tmp_path), tmp_path / "labels.json")
+    found = coco.COCO(str(tmp_path / "labels.json"))
+    assert len(found.getImgIds()) == 2 and len(found.getAnnIds()) == 3
+    assert len(found.getAnnIds(catIds=found.getCatIds(["class 0"]))) == 2
+    assert len(found.getAnnIds(areaRng=[1, 1e9], iscrowd=False)) == 1
+
+
+def test_datumaro_reads_what_is_written(tmp_path):
+    datumaro = pytest.importorskip("datumaro")
+    dataset = with_files(tmp_path)
+    (tmp_path / "photos").rename(tmp_path / "images")
+    dataset = replace(dataset, paths=[path.replace("photos", "images") for path in dataset.paths])
+    write(dataset, tmp_path / "annotations/instances_train.json")
+    found = datumaro.Dataset.import_from(str(tmp_path), "coco_instances")
+    assert len(found) == 2 and sum(len(item.annotations) for item in found) == 3
 
 
 def test_a_fully_labeled_set_is_plain_coco(tmp_path):

@@ -43,7 +43,7 @@ ODD = [
 ]
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
 NAME = st.sampled_from(ODD) | TEXT
-CLASS = NAME.filter(lambda name: name.strip().lower() not in RESERVED)
+CLASS = NAME.map(str.strip).filter(lambda name: name and name.lower() not in RESERVED)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_wide_table(tmp_path):
     assert dataset.ids == ["a.jpg", "b.jpg"] and dataset.classes == ["cat", "dog"]
     assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 1]]
     assert list(dataset.paths) == [str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")]
-    assert dataset.notes == ("empty cells are unknown; 0 is absent",)
+    assert dataset.notes == ("empty cells are unknown; 0 and -1 are absent",)
     assert dataset.splits == {}
 
 
@@ -92,7 +92,7 @@ def test_long_table(tmp_path):
     dataset = read(table(tmp_path, "image,label,value\nb.jpg,dog,1\na.jpg,cat,0\nb.jpg,cat,\nc.jpg,,\n"))
     assert dataset.ids == ["b.jpg", "a.jpg", "c.jpg"] and dataset.classes == ["dog", "cat"]
     assert dataset.labels.to_signed().tolist() == [[1, 0], [0, -1], [0, 0]]
-    assert dataset.notes == ("empty cells are unknown; 0 is absent; labels without a row are unknown",)
+    assert dataset.notes == ("empty cells are unknown; 0 and -1 are absent; labels without a row are unknown",)
 
 
 def test_list_of_tags(tmp_path):
@@ -117,13 +117,41 @@ def test_absent(tmp_path, value):
 def test_zero_and_minus_one_in_one_table_need_a_word(tmp_path, text):
     path = table(tmp_path, text)
     assert refusal(path) == (
-        "FILE: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
-        "(both are absent)"
+        "FILE: has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), "
+        "values='signed' (-1 is absent, 0 unknown: PASCAL VOC's lists, trilabel's arrays) or values='binary' "
+        "(both are absent: CelebA's -1 beside others' 0)"
     )
-    signed, binary = read(path, values="signed"), read(path, values="binary")
+    signed, binary, uncertain = (read(path, values=values) for values in ("signed", "binary", "uncertain"))
     assert signed.labels.to_signed().tolist() == [[0, -1], [1, 0]]
     assert binary.labels.to_signed().tolist() == [[-1, -1], [1, 0]]
+    assert uncertain.labels.to_signed().tolist() == [[-1, 0], [1, 0]]
     assert signed.notes[0].startswith("empty cells and 0 are unknown; -1 is absent")
+    assert binary.notes[0].startswith("empty cells are unknown; 0 and -1 are absent")
+    assert uncertain.notes[0].startswith("empty cells and -1 are unknown; 0 is absent")
+
+
+CHEXPERT = """\
+Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Cardiomegaly,Lung Opacity,Edema,Pneumonia,Support Devices
+CheXpert-v1.0-small/train/patient00001/study1/view1_frontal.jpg,Female,68,Frontal,AP,1.0,,,,,1.0
+CheXpert-v1.0-small/train/patient00002/study2/view1_frontal.jpg,Female,87,Frontal,AP,,-1.0,1.0,-1.0,,
+CheXpert-v1.0-small/train/patient00002/study1/view2_lateral.jpg,Female,83,Lateral,,,,1.0,0.0,-1.0,
+"""
+
+
+def test_what_chexpert_is_uncertain_of_is_unknown(tmp_path):
+    path, beside = table(tmp_path, CHEXPERT), ["Sex", "Age", "Frontal/Lateral", "AP/PA"]
+    assert "pass values='uncertain' (-1 is unknown, 0 absent: CheXpert" in refusal(path, ignore=beside)
+    dataset = read(path, ignore=beside, values="uncertain")
+    assert dataset.labels.to_signed().tolist() == [[1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0], [0, 0, 1, -1, 0, 0]]
+    (tmp_path / "train/patient00001/study1").mkdir(parents=True)
+    (tmp_path / "train/patient00002/study2").mkdir(parents=True)
+    for name in ("patient00001/study1/view1_frontal.jpg", "patient00002/study2/view1_frontal.jpg"):
+        (tmp_path / "train" / name).touch()
+    found = read(path, ignore=beside, values="uncertain")
+    assert found.paths[1] == str(tmp_path / "train/patient00002/study2/view1_frontal.jpg")
+    assert found.notes[-1].endswith(f"they are in {tmp_path}, without the first folder of their paths")
+    told = refusal(path, ignore=beside, values="uncertain", unlisted="absent")
+    assert "this one marks unknown labels itself" in told
 
 
 def test_image_column_by_name_or_first(tmp_path):
@@ -140,6 +168,57 @@ def test_columns_that_are_no_classes(tmp_path):
     assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
     long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
     assert long.notes[-1] == "columns left out: who"
+
+
+def test_all_columns_that_are_no_classes_are_named_at_once(tmp_path):
+    told = refusal(table(tmp_path, CHEXPERT), values="uncertain")
+    assert told == (
+        "FILE, row 2: value 'Female' for image 'CheXpert-v1.0-small/train/patient00001/study1/view1_frontal.jpg', "
+        "class 'Sex': use 1 present, 0 absent, empty unknown (if 'Sex', 'Age', 'Frontal/Lateral' and 'AP/PA' are no "
+        "classes, pass them in ignore; if one of them contains tags, pass its name as tags)"
+    )
+    many = ",".join(f"c{number}" for number in range(30))
+    told = refusal(table(tmp_path, f"image,{many}\na,{','.join('x' * 30)}\n"))
+    assert "(if 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7' and 22 others are no classes" in told
+    assert (
+        refusal(table(tmp_path, "image,cat\na,1\n"), ignore=["x", "y"])
+        == "FILE: no column called 'x' and 'y' to ignore"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["image,cat\na,{}\n", "image,label,value\na,cat,{}\n", "image,cat\n{},2\n", "image,{}\na,x\n", "{}\na\n",
+     "image,label,value,split\na,x,1,{}\na,y,1,b\n", "image,{0},{0}\na,1,1\n", "image,label\na,[{}]\nb,c\n",
+     "image,tags\na,{} {} z\nb,{} z\nc,z\n"],
+)  # fmt: skip
+def test_no_refusal_prints_a_long_cell(tmp_path, text):
+    for options in ({}, {"layout": "long"}, {"layout": "wide"}):
+        try:
+            read(path := table(tmp_path, text.replace("{}", "y" * 5000).replace("{0}", "y" * 5000)), **options)
+        except TrilabelError as error:
+            assert len(str(error)) < 600 + len(str(path))
+
+
+def test_blanks_around_names_in_the_header(tmp_path):
+    (tmp_path / "_classes.csv").write_text("filename, cat, hot dog\na_jpg.rf.1.jpg, 1, 0\nb_jpg.rf.2.jpg, 0, 1\n")
+    dataset = tl.data.read(tmp_path / "_classes.csv")
+    assert dataset.classes == ["cat", "hot dog"] and dataset.labels.to_signed().tolist() == [[1, -1], [-1, 1]]
+    assert read(tmp_path / "_classes.csv", ignore=["cat"]).classes == ["hot dog"]
+    with pytest.raises(TrilabelError, match="a class begins or ends with a blank, which the header of a table cannot"):
+        write(Labels.from_signed([[1]], [" x"], ["a"]), tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("header", ["image,cat,dog,split", "image,tags,age,split"])
+def test_rows_that_are_repeated_count_once(tmp_path, in_pieces, header):
+    values = {"cat": ("1,0", "0,1"), "tags": ("cat,5", "dog,6")}[header.split(",")[1]]
+    rows = [f"a,{values[0]},train", f"b,{values[1]},val", f"a,{values[0]},train", f"b,{values[1]},val"]
+    dataset = read(table(tmp_path, "\n".join([header, *rows, rows[0], ""])))
+    assert (
+        dataset.ids == ["a", "b"] and dataset.labels == read(table(tmp_path, "\n".join([header, *rows[:2], ""]))).labels
+    )
+    assert "3 rows repeat the image and labels of an earlier one: they count once" in dataset.notes
+    assert {name: of.tolist() for name, of in dataset.splits.items()} == {"train": [0], "val": [1]}
 
 
 def test_split_column(tmp_path, in_pieces):
@@ -239,12 +318,13 @@ def test_numbers_stay_text(tmp_path, in_pieces):
         ("image\na\n", "FILE: found the columns 'image'; a wide table needs image and a column for each class"),
         ("image,split\na,val\n", "FILE: found the columns 'image', 'split'; a wide table needs"),
         ("image,label,who\na,cat,1\n",
-         "FILE: found the columns 'image', 'label', 'who'; a long table needs image, label and value"),
+         "FILE: found the columns 'image', 'label', 'who'; are 'who' classes, or is the label in 'label'? pass layout"),
         ("image,value\na,1\n", "FILE: found the columns 'image', 'value'; a long table needs image, label"),
-        ("photo,label,value\na,cat,1\n", "FILE: found the columns 'photo', 'label', 'value'; a long table"),
+        ("photo,label,value\na,cat,1\n", "FILE: found the columns 'photo', 'label', 'value'; which one contains the"),
         ("image,dog,cat,dog\na,1,1,1\n", "FILE: columns 2 and 4 are both called 'dog'; rename or remove one"),
         ("image,dog,\na,1,1\n", "FILE: column 3 has no name; give it one or remove it"),
-        ("image,cat\na,1\nb,0\na,1\n", "FILE, row 4: image 'a' is listed twice, first in row 2; remove one"),
+        ("image,cat\na,1\nb,0\nb,0\na,0\n",
+         "FILE, row 5: image 'a' is listed twice, first in row 2 with other labels; remove one"),
         ("image,cat\na,1\n,0\n", "FILE, row 3: the image has no name"),
         ("image,label,value\n,cat,1\n", "FILE, row 2: the image has no name"),
         ("image,label,value\na,cat,1\na,,1\n", "FILE, row 3: value '1' for image 'a', but no label is named"),
@@ -288,7 +368,7 @@ def test_damaged_gzip_files(tmp_path):
 
 def test_unknown_options(tmp_path):
     path = table(tmp_path, "image,cat\na,1\n")
-    assert refusal(path, values="other") == "FILE: values='other': use one of 'auto', 'binary', 'signed'"
+    assert refusal(path, values="other") == "FILE: values='other': use one of 'auto', 'binary', 'signed', 'uncertain'"
     assert refusal(path, layout="tall").startswith("FILE: layout='tall': use one of")
     assert refusal(path, conflict="first").startswith("FILE: conflict='first': use one of")
     assert refusal(path, delimiter="ab") == "FILE: delimiter='ab': use a single character"
@@ -437,6 +517,7 @@ def test_tags_in_one_cell(tmp_path):
     assert dataset.notes == (
         "listed tags are present; every other label, and all of an image without tags, is unknown",
         "1 images are in no split",
+        "tags in a cell are separated by ';'",
     )
 
 
@@ -458,6 +539,94 @@ def test_tags_in_one_cell(tmp_path):
 def test_ways_to_separate_tags(tmp_path, cell, options, classes):
     (tmp_path / "t.csv").write_text(f"filename,labels\n1.jpg,{cell}\n")
     assert read(tmp_path / "t.csv", **options).classes == classes
+
+
+def planet(rows: int) -> str:
+    """Tags as in Planet's "Understanding the Amazon from Space": one of the weather, then what is on the ground."""
+    draw = np.random.default_rng(0)
+    ground = ["agriculture", "bare_ground", "cultivation", "habitation", "primary", "road", "water"]
+    lines = []
+    for row in range(rows):
+        weather = ["clear", "haze", "partly_cloudy", "cloudy"][draw.integers(4)]
+        shown = [] if weather == "cloudy" else [name for name in ground if draw.random() < 0.4]
+        lines.append(f"train_{row},{' '.join(sorted([weather, *shown]))}\n")
+    return "image_name,tags\n" + "".join(lines)
+
+
+def test_tags_separated_by_blanks(tmp_path):
+    dataset = read(table(tmp_path, text := planet(400), "train_v2.csv"))
+    assert len(dataset.classes) == 11
+    assert known(dataset.labels) == {
+        (image, tag): 1 for image, tags in (line.split(",") for line in text.splitlines()[1:]) for tag in tags.split()
+    }
+    cells = len({line.partition(",")[2] for line in text.splitlines()[1:]})
+    assert (
+        dataset.notes[-1] == f"tags in a cell are separated by blanks: {cells} different cells have 11 different tags"
+    )
+    assert len(read(table(tmp_path, text), separator="").classes) == cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "note"),
+    [
+        (["traffic light", "fire hydrant", "dog", "hot dog"] * 5, 4, "every cell is one tag, with the blanks in it"),
+        (["Action/Drama", "War/Action", "Drama/War", "Action/Drama/War", "War", "Drama", "Action"], 3,
+         "tags in a cell are separated by slashes: 7 different cells have 3 different tags"),
+        (["AC/DC", "dog", "cat"], 3, None),
+        (["Drama, War", "War", "Drama"], 2, "tags in a cell are separated by commas"),
+        (["['Drama', 'War']", "['War']", "[]"], 2, None),
+    ],
+)  # fmt: skip
+def test_separators_are_told_by_the_cells(tmp_path, cells, classes, note):
+    for header in ("image,tags", "image,label"):
+        rows = [[str(row), cell] for row, cell in enumerate(cells)]
+        (tmp_path / "t.csv").write_bytes(written([header.split(","), *rows], "\n", csv.QUOTE_MINIMAL))
+        if header == "image,label" and cells[0] == "Drama, War":
+            assert "one tag, or are these 2" in refusal(tmp_path / "t.csv")
+            continue
+        dataset = read(tmp_path / "t.csv")
+        assert len(dataset.classes) == classes
+        assert note is None or note in dataset.notes or (header == "image,label" and note.startswith("every cell"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        (["haze primary", "clear primary", "primary"], " "),
+        (["haze primary", "agriculture clear primary water", "clear primary", "primary"], " "),
+        (["red car", "red bus", "blue car", "blue bus"] * 9, " "),
+        (["tench, Tinca tinca", "goldfish, Carassius auratus", "kite"] * 3, ","),
+        (["Sci-Fi/Drama", "Drama", "Sci-Fi/War"], "/"),
+    ],
+)
+def test_cells_that_could_be_one_tag_or_several_need_a_word(tmp_path, cells, mark):
+    path = tmp_path / "t.csv"
+    rows = [[str(row), cell] for row, cell in enumerate(cells)]
+    path.write_bytes(written([["image", "tags"], *rows], "\n", csv.QUOTE_MINIMAL))
+    several = cells[0].count(mark) + 1
+    assert refusal(path) == (
+        f"FILE: is {cells[0]!r} one tag, or are these {several}? pass separator='' for one, separator={mark!r} "
+        "for several"
+    )
+    assert read(path, separator="").classes == list(dict.fromkeys(cells))
+    tags = dict.fromkeys(tag.strip() for cell in cells for tag in cell.split(mark))
+    assert read(path, separator=mark).classes == list(tags)
+
+
+def test_several_labels_in_a_cell_of_a_column_called_label(tmp_path):
+    findings = "image,label\n1.png,Cardiomegaly|Emphysema\n2.png,Hernia\n3.png,Cardiomegaly\n"
+    assert read(table(tmp_path, findings)).classes == ["Cardiomegaly", "Emphysema", "Hernia"]
+    path = table(tmp_path, "image,label\na,red car\nb,blue car\nc,red bus\nd,blue bus\n")
+    assert refusal(path) == (
+        "FILE: is 'red car' one tag, or are these 2? pass separator='' for one, separator=' ' for several and "
+        "layout='tags'; or pass layout='long', if every row has one label"
+    )
+    assert read(path, layout="long").classes == ["red car", "blue car", "red bus", "blue bus"]
+    assert read(path, layout="tags", separator=" ").classes == ["red", "car", "blue", "bus"]
+    rows = "image,label\n" + "".join(f"{row},x\n" for row in range(1000)) + "1000,a|b\n"
+    assert "label 'a|b' looks like several tags; pass layout='tags', or layout='long'" in refusal(table(tmp_path, rows))
+    repeated = table(tmp_path, "image,label\na,red car\na,blue car\nc,red bus\nd,blue bus\n")
+    assert len(read(repeated).classes) == 4  # a row for each label
 
 
 def test_which_column_holds_the_tags(tmp_path):
@@ -506,8 +675,31 @@ def test_a_table_without_header_is_not_misread(tmp_path):
         tl.data.read(tmp_path / "t.csv")
     assert str(caught.value) == (
         f"{tmp_path / 't.csv'}, row 1: 'a.jpg' is an image, not the name of a column; write a header above it "
-        "(image, and the classes), or pass format='list' if these are numbers of classes"
+        "(image, and the classes, separated like the cells)"
     )
+    for name, line in (("h.txt", "a.jpg 0 1 0"), ("h.csv", "a.jpg,0,1")):  # asked for a delimiter, then for a list
+        assert refusal(table(tmp_path, f"{line}\n", name)).endswith(
+            "(image, and the classes, separated like the cells)"
+        )
+    assert "or pass format=list if these are numbers" in refusal(table(tmp_path, "a.jpg,3,b\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,xmin,ymin,xmax,ymax,label\na.jpg,1,2,30,40,cat\na.jpg,5,6,70,80,dog\nb.jpg,0,0,1,1,dog\n",  # VoTT
+        "image,label,xmin,ymin,xmax,ymax\na.jpg,cat,0,0,1,1\na.jpg,dog,0,0,1,1\nb.jpg,dog,0,1,1,1\n",
+        "image,label,who,when\na.jpg,cat,me,2024\na.jpg,dog,me,2024\nb.jpg,dog,you,2025\n",
+    ],
+)
+def test_other_columns_of_a_long_table_are_left_out(tmp_path, text):
+    dataset = read(table(tmp_path, text))
+    assert dataset.classes == ["cat", "dog"] and dataset.labels.to_signed().tolist() == [[1, 1], [0, 1]]
+    assert dataset.notes[-1].startswith("columns left out: ")
+    unclear = table(tmp_path, "image,label,cat,dog\na.jpg,sea,1,0\n")
+    assert refusal(unclear).endswith("pass layout='long' to read that, or ignore=label to read the others")
+    assert read(unclear, layout="long").classes == ["sea"]
+    assert read(unclear, ignore=["label"]).classes == ["cat", "dog"]
 
 
 @pytest.mark.parametrize(

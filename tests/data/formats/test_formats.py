@@ -24,6 +24,8 @@ OTHER_NAMES = {
     "nuswide": "nus-wide",
     "nuswide_table": "nus-wide",
     "index_list": "list",
+    "label_studio_csv": "label-studio",
+    "label_studio_yolo": "yolo",
 }
 JUNK = (b"\xff", b"\0", b'"', b",", b"\n", b"\r\n", b"[", b"}", b"<", b"-1", b"1e999", b"NaN", b"9" * 23,
         b"\xed\xa0\x80", b"null", b"true", b"\\ud800", b"../", b" ", "é鳥".encode())  # fmt: skip
@@ -97,6 +99,7 @@ NEEDED = {
     "fiftyone": r"labels\.json",
     "fiftyone_samples": r"samples\.json",
     "huggingface_wide": r"metadata\.csv",
+    "label_studio_yolo": r"classes\.txt",
     "nuswide": r"Labels_[a-z]+\.txt|(Train|Test)Imagelist\.txt",
     "visual_genome": r".*_labels_index\.json",
     "voc": r"(car|train)_(train|val|test)\.txt",
@@ -104,8 +107,10 @@ NEEDED = {
 }
 NOT_READ = {
     "coco": r"(captions|person_keypoints)_.*",
+    "createml": r"b_jpg\.rf\.2\.jpg",  # it has no boxes, so its size is not asked for
     "cub": r"certainties\.txt|bounding_boxes\.txt|classes\.txt|image_class_labels\.txt",
     "huggingface": r"\.gitattributes|README\.md",
+    "label_studio_yolo": r"notes\.json",
     "nuswide": r"Labels_[a-z]+_(Train|Test)\.txt|Concepts81\.txt",  # the concepts are all there, and in this order
     "openimages": r"class-descriptions-boxable\.csv|classes-trainable\.txt|.*-machine-.*",
     "voc": r"(.*_)?trainval\.txt|(train|val|test)\.txt",

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from tests.data.formats import layouts
 from tests.data.formats.layouts import huggingface as layout
@@ -141,9 +142,35 @@ def test_lists_of_labels(tmp_path, column):
         "6.jpg": ["7"],
         "7.jpg": [],
     }
-    assert dataset.notes[1:] == (f"2 images have no {column}: their labels are unknown", "columns left out: seen")
+    assert dataset.notes[1:] == (
+        "tags in a cell are separated by ';'",
+        f"2 images have no {column}: their labels are unknown",
+        "columns left out: seen",
+    )
     absent = read(tmp_path, unlisted="absent", **options).labels.to_signed()
     assert (absent != 0).all(1).tolist() == [True, True, False, True, True, True, False]
+
+
+def test_labels_separated_by_blanks(tmp_path):
+    cells = [
+        "haze primary",
+        "clear primary",
+        "clear",
+        "haze",
+        "primary",
+        "clear primary road",
+        "haze road",
+        "road clear",
+    ]
+    (tmp_path / "metadata.csv").write_text("file_name,tags\n" + "".join(f"{i}.jpg,{c}\n" for i, c in enumerate(cells)))
+    dataset = read(tmp_path)
+    assert dataset.classes == ["clear", "haze", "primary", "road"] and dataset.labels.known == 14
+    assert dataset.notes[1] == "tags in a cell are separated by blanks: 8 different cells have 4 different tags"
+    assert len(read(tmp_path, separator="").classes) == 8
+    (tmp_path / "metadata.csv").write_text(
+        "file_name,tags\n1.jpg,red car\n2.jpg,red bus\n3.jpg,blue car\n4.jpg,blue bus"
+    )
+    assert refusal(tmp_path).endswith("pass separator='' for one, separator=' ' for several")
 
 
 def test_a_label_in_the_singular_is_one_label(tmp_path):
@@ -431,13 +458,62 @@ def test_writes_what_others_read(wide, tmp_path):
     ]
     assert (out / "metadata.csv").read_text() == (
         "file_name,trilabel_id,split,cat,hot dog,año\n"
-        "../wide/train/1.jpg,train/1.jpg,train,1,0,\n"
-        "../wide/train/2.jpg,train/2.jpg,train,,1,0\n"
-        "../wide/valid/3.jpg,valid/3.jpg,val,0,,1\n"
-        "../wide/test/4.jpg,test/4.jpg,test,0,1,\n"
+        "../wide/train/1.jpg,train/1.jpg,train,1.0,0.0,\n"
+        "../wide/train/2.jpg,train/2.jpg,train,,1.0,0.0\n"
+        "../wide/valid/3.jpg,valid/3.jpg,val,0.0,,1.0\n"
+        "../wide/test/4.jpg,test/4.jpg,test,0.0,1.0,\n"
     )
-    assert write(read(wide), wide) == []
-    assert (wide / "metadata.csv").read_text().startswith("file_name,split,cat,hot dog,año\ntrain/1.jpg,train,1,0,\n")
+
+
+def test_each_split_folder_has_its_own_metadata(wide):
+    before = read(wide)
+    assert write(before, wide) == [f"{wide / 'metadata.csv'} is removed: the files in the folders of splits replace it"]
+    assert {file.relative_to(wide).as_posix() for file in wide.rglob("metadata.csv")} == {
+        "train/metadata.csv", "valid/metadata.csv", "test/metadata.csv",
+    }  # fmt: skip
+    text = (wide / "train/metadata.csv").read_text()
+    assert text == "file_name,cat,hot dog,año\n1.jpg,1.0,0.0,\n2.jpg,,1.0,0.0\n"
+    again = read(wide)
+    assert known(again) == known(before) and {name: len(of) for name, of in again.splits.items()} == {
+        name: len(of) for name, of in before.splits.items()
+    }
+
+
+def split_folders(root: Path) -> Dataset:
+    """Images in folders of splits; class a is known everywhere, b has holes in val alone, c in train alone."""
+    names = ["images/train/1.png", "images/val/1.png", "images/train/2.png", "images/val/2.png"]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 6)).save(root / name)
+    labels = Labels.from_signed([[1, 1, 0], [-1, 0, 1], [1, -1, -1], [-1, 1, -1]], ["a", "b", "c"], names)
+    splits = {"train": np.array([0, 2]), "val": np.array([1, 3])}
+    return Dataset(names, [str(root / name) for name in names], labels, splits)
+
+
+def test_types_agree_between_split_folders(tmp_path):
+    """By the rule of `datasets`: the types that pandas guesses for each metadata file must be equal."""
+    assert write(split_folders(tmp_path), tmp_path) == []
+    tables = [pd.read_csv(tmp_path / f"images/{split}/metadata.csv") for split in ("train", "val")]
+    assert tables[0].dtypes.to_dict() == tables[1].dtypes.to_dict()
+    assert tables[1]["file_name"].tolist() == ["1.png", "2.png"] and tables[1]["b"].isna().tolist() == [True, False]
+    assert known(read(tmp_path)) == known(split_folders(tmp_path))
+    assert rows(read(tmp_path)) == {"train": [0, 1], "val": [2, 3]}
+
+
+def test_the_loader_of_hugging_face_finds_the_labels(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    write(split_folders(tmp_path / "data"), tmp_path / "data")
+    found = datasets.load_dataset("imagefolder", data_dir=str(tmp_path / "data"), cache_dir=str(tmp_path / "cache"))
+    assert {name: len(split) for name, split in found.items()} == {"train": 2, "validation": 2}
+    assert found["train"]["a"] == [1, 1] and found["validation"]["b"] == [None, 1.0]
+    assert found["validation"]["c"] == [1.0, 0.0]
+
+
+def test_images_inside_and_outside_folders_of_splits(tmp_path):
+    labels = Labels.from_signed([[1], [1]], ["cat"], ["train/a.jpg", "b.jpg"])
+    notes = write(Dataset(labels.ids, [str(tmp_path / name) for name in labels.ids], labels), tmp_path)
+    assert notes[0].startswith("1 images are in folders of splits and others are not: Hugging Face's loader shows no")
+    assert (tmp_path / "metadata.csv").is_file() and read(tmp_path).labels == labels
 
 
 def test_a_folder_called_train_is_no_split_where_there_are_none(tmp_path):

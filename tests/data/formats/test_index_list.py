@@ -165,7 +165,7 @@ def test_numbers_beyond_all_measure(file):
         "pass the right file as classes"
     )
     file.write_text(f"a.jpg,{'9' * 5000}\n")
-    assert refusal(file).endswith("9' is not the number of a class; use whole numbers from 0")
+    assert refusal(file).endswith("9…' is not the number of a class; use whole numbers from 0")
 
 
 @pytest.mark.parametrize(

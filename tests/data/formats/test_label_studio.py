@@ -12,11 +12,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trilabel as tl
 from tests.data.formats import layouts
+from tests.data.formats.layouts import coco_label_studio, label_studio_csv, label_studio_yolo
 from tests.data.formats.layouts import label_studio as layout
 from tests.data.formats.layouts.label_studio import annotation, choices, rectangle, task
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats import format_of
 from trilabel.data.formats.label_studio import RULE, detect, read, write
 from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.image_paths import RootedPaths
@@ -312,6 +315,78 @@ def test_flat_records_by_hand_or_sorted(tmp_path):
     assert read(save(tmp_path, tidy, sort_keys=True)).labels == read(save(tmp_path, FLAT)).labels
 
 
+# ---- other exports
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_reads_json_in_the_cells_of_a_table(tmp_path, suffix):
+    path = label_studio_csv.write(tmp_path, suffix)
+    assert detect(path) and format_of(path, None) == "label-studio"
+    dataset = read(path)
+    assert dataset.classes == ["Boat", "Sea", "Sky"] and len(dataset) == 4
+    assert dataset.labels.to_signed().tolist() == [[1, 1, 1], [0, 1, 0], [1, 0, 1], [0] * 3]
+    np.testing.assert_allclose(dataset.boxes.xyxy, [[0.1, 0.2, 0.4, 0.6]] * 3, rtol=1e-6)
+    flat = save(tmp_path, [{name: _loaded(cell) for name, cell in row.items()} for row in label_studio_csv.ROWS])
+    assert read(flat).labels == dataset.labels and read(flat).notes == dataset.notes
+    assert read(path, field="label").classes == ["Boat", "Sky"]
+
+
+def _loaded(cell):
+    return json.loads(cell) if isinstance(cell, str) and cell[0] in "[{" else cell
+
+
+def test_damaged_tables(tmp_path):
+    path = label_studio_csv.write(tmp_path, "csv")
+    good = path.read_text()
+    path.write_text(good.replace('""x"": 10', '""x"": null', 1))
+    assert refusal(path) == f"ROOT/{path.name}, row 2: label[0].x is missing"
+    path.write_text(good.replace("4.288,", "4.288,5,", 1))
+    assert refusal(path) == f"ROOT/{path.name}, row 2: 10 cells, but the header has 9"
+    path.write_text(good.splitlines()[0])
+    assert refusal(path).endswith("contains no tasks; export the project as JSON, JSON-MIN or CSV")
+    path.write_text("annotation_id,annotator,id\n1,2,3\n")
+    assert not detect(path)
+
+
+def test_a_single_task_and_a_single_annotation(tmp_path):
+    whole = task(1, "1.jpg", annotation(choices("Sea")))
+    stored = {**annotation(choices("Sea"), rectangle("Boat", 10, 20, 30, 40)), "task": {"id": 1, "data": whole["data"]}}
+    for record, classes in ((whole, ["Sea"]), (stored, ["Boat", "Sea"])):
+        path = save(tmp_path, record)
+        assert detect(path) and format_of(path, None) == "label-studio"
+        dataset = read(path)
+        assert dataset.ids == ["1.jpg"] and dataset.classes == classes and dataset.labels.known == len(classes)
+    path = save(tmp_path, {**whole, "data": {}}, indent=1)
+    assert refusal(path).endswith("data has no image; call the column with the images' addresses 'image'")
+
+
+def test_several_tasks_of_one_image(tmp_path):
+    tasks = [
+        task(1, "/a/1.jpg", annotation(choices("Sea", "Sky")), split="val"),
+        task(2, "/a/2.jpg", annotation(choices("Sea"))),
+        task(3, "/a/1.jpg", annotation(choices("Sea"))),
+        task(4, "/a/2.jpg"),
+    ]
+    dataset = read(save(tmp_path, tasks))
+    assert dataset.ids == ["1.jpg", "2.jpg"] and dataset.classes == ["Sea", "Sky"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [1, 0]]
+    assert "2 tasks have the image of another one: they count as further annotators of it" in dataset.notes
+    flat = read(save(tmp_path, [record(1, "1.jpg", choice="Sea"), record(2, "1.jpg", choice="Sea")]))
+    assert flat.ids == ["1.jpg"] and flat.labels.to_signed().tolist() == [[1]]
+
+
+def test_exports_in_formats_of_others(tmp_path):
+    yolo = tl.data.read(label_studio_yolo.write(tmp_path / "yolo"))
+    assert yolo.classes == ["Boat", "Sky"] and len(yolo) == 3
+    assert yolo.labels.to_signed().tolist() == [[1, 1], [-1, 1], [-1, -1]] and len(yolo.boxes.image) == 3
+    home = coco_label_studio.write(tmp_path / "coco")
+    for path in (home, home / "result.json"):
+        coco = tl.data.read(path, missing="drop")
+        assert coco.ids == ["images/1a2b3c4d-sea_1.jpg", "images/5e6f7a8b-sea_2.jpg", "images/9-3.jpg"]
+        assert coco.labels.to_signed().tolist() == [[1, 1], [-1, 1], [0, 0]] and len(coco.boxes.image) == 3
+        assert "1 images are listed again for another annotator: they are joined" in coco.notes
+
+
 # ---- writing
 
 
@@ -422,7 +497,7 @@ RESULT = (0, "annotations", 0, "result")
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ([], ": contains no tasks; export the project as JSON or JSON-MIN"),
+        ([], ": contains no tasks; export the project as JSON, JSON-MIN or CSV"),
         ({}, ", line 1: the document is {}, not a list"),
         (["a"], ', line 1: [0] is "a", not an object'),
         (damaged(0, "data", value=[]), ", line 1: [0].data is [], not an object"),
@@ -454,16 +529,8 @@ RESULT = (0, "annotations", 0, "result")
             r', line 1: [0].a\nb.choices is "x", not a list',
         ),
         (
-            [task(1, "/a/1.jpg"), task(2, "/a/1.jpg")],
-            ", line 1: [1] has the image '1.jpg', as has [0]; remove one of the two tasks",
-        ),
-        (
             [record(1, "1.jpg"), record(1, "2.jpg")],
             ", line 1: [1] has the id of [0] but another image; correct one of them",
-        ),
-        (
-            [record(1, "1.jpg"), record(2, "1.jpg")],
-            ", line 1: [1] has the image '1.jpg', as has [0]; remove one of the two tasks",
         ),
         (
             [task(1, "1.jpg", trilabel_id="a"), task(2, "2.jpg", trilabel_id="a")],
@@ -507,8 +574,9 @@ def test_windows_line_ends_and_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("name", [module.name for module in iter_modules(layouts.__path__)])
 def test_detects_its_own_layout_alone(tmp_path, name):
     path = import_module(f"tests.data.formats.layouts.{name}").write(tmp_path)
-    assert detect(path) == (name == "label_studio")
-    assert name == "label_studio" or not any(map(detect, tmp_path.rglob("*")))
+    own = name in ("label_studio", "label_studio_csv")
+    assert detect(path) == own
+    assert own or not any(map(detect, tmp_path.rglob("*")))
     assert not detect(tmp_path / "nowhere.json") and not detect(Path("a\0b.json"))
 
 

@@ -106,6 +106,14 @@ def test_releases_name_their_files_differently(tmp_path, names, descriptions):
     assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0], "val": [1]}
 
 
+@pytest.mark.parametrize("header", ["", "LabelName,DisplayName\n", "mid,name\n"])
+def test_lists_of_classes_with_and_without_a_header(tmp_path, header):
+    rows = "".join(f"a1,verification,{code},1\n" for code in ("n02084071", "n02121808", "/m/02wbm"))
+    (tmp_path / "train-annotations-human-imagelabels.csv").write_text(layout.HEADER + rows)
+    (tmp_path / "class-descriptions.csv").write_text(f"{header}n02084071,Dog\nn02121808,Cat\n/m/02wbm,Food\n")
+    assert read(tmp_path).classes == ["Dog", "Cat", "Food"]
+
+
 def test_classes_without_description_are_called_by_their_code(release):
     (release / "class-descriptions.csv").unlink()
     dataset = read(release)

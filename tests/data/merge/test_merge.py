@@ -1,5 +1,6 @@
 """Merging data sets: against dictionaries, and the report that a person reads."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,52 @@ def test_the_same_content_under_two_names(tmp_path):
     merged, report = merge({"one": one, "two": two}, same="content", conflict="first")
     assert [Path(path).name for path in merged.paths] == ["a.jpg", "b.jpg", "d.jpg", "e.jpg"]
     assert merged.labels.to_signed().tolist() == [[1]] * 4 and report["contradicting"] == 1
+
+
+def boxed(paths, *boxes):
+    """A set with one class and boxes (image, left, top, right, bottom)."""
+    table = np.array(boxes, np.float64)
+    found = Boxes(table[:, 0].astype(np.int64), np.zeros(len(table), np.int64), table[:, 1:].astype(np.float32))
+    return replace(dataset([[1]] * len(paths), ["cat"], paths), boxes=found)
+
+
+def test_boxes_of_copies_count_once():
+    same, near, other = (0, 0.1, 0.2, 0.5, 0.6), (0, 0.101, 0.2, 0.499, 0.6), (0, 0.1, 0.2, 0.5, 0.7)
+    one = boxed(["/1", "/2"], same, same, (1, 0.1, 0.2, 0.5, 0.6))
+    merged, report = merge({"a": one, "b": boxed(["/1"], near, other), "c": one})
+    assert report["boxes_given_twice"] == 4  # of b one, of c all three
+    assert merged.boxes.image.tolist() == [0, 0, 1, 0]
+    np.testing.assert_allclose(merged.boxes.xyxy[[0, 1, 3]], [same[1:], same[1:], other[1:]], rtol=1e-6)
+    apart, report = merge({"a": one, "b": boxed(["/3"], same)})
+    assert len(apart.boxes.image) == 4 and report["boxes_given_twice"] == 0
+
+
+def test_boxes_of_copies_inside_one_set(tmp_path):
+    for name in ("a.jpg", "b.jpg", "c.jpg"):
+        (tmp_path / name).write_bytes(b"one")
+    box = (0.1, 0.2, 0.5, 0.6)
+    one = boxed([str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")], (0, *box), (1, *box))
+    merged, _ = merge({"one": one, "two": boxed([str(tmp_path / "c.jpg")], (0, *box))}, same="content")
+    assert len(merged) == 1 and len(merged.boxes.image) == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_repeated_boxes_as_pairs_of_them_say(data):
+    corner = st.sampled_from([0.0, 0.002, 0.004, 0.5])
+    row = st.tuples(st.integers(0, 1), corner, corner, corner, corner)
+    sets = [data.draw(st.lists(row, min_size=1, max_size=6)) for _ in range(3)]
+    merged, report = merge({name: boxed(["/0", "/1"], *rows) for name, rows in zip("abc", sets, strict=True)})
+    every = [(number, box) for number, rows in enumerate(sets) for box in rows]
+    kept = [
+        box
+        for place, (number, box) in enumerate(every)
+        if not any(
+            other != number and before[0] == box[0] and np.abs(np.float32(before) - np.float32(box)).max() <= 0.0025
+            for other, before in every[:place]
+        )
+    ]
+    assert len(merged.boxes.image) == len(kept) == len(every) - report["boxes_given_twice"]
 
 
 def test_an_image_that_one_set_tests_on_is_not_trained_on():

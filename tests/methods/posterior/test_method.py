@@ -84,7 +84,7 @@ def test_labels_missing_at_random_make_it_known_only():
 def test_positives_that_are_always_named_make_it_assume_negative():
     features, truth = logistic_problem(200)
     labels = observed(truth, 1.0, 0.2)
-    settings = {"positives_known": 1, "negatives_known": 0.2, "smoothing": 0.1}
+    settings = {"positives_known": 1, "negatives_known": 0.2, "smoothing": 0.1, "smoothing_until": None}
     ours = gradient("posterior", settings, features, labels)
     torch.testing.assert_close(ours, gradient("assume-negative", {"smoothing": 0.1}, features, labels))
 
@@ -187,14 +187,59 @@ def test_the_first_epoch_of_one_of_k_counts_unknown_as_absent():
     features = features[: len(labels)]
     absent = create_method("assume-negative", {}, labels).step(new_model(), batch_of(features, labels))["loss"]
     for settings, epoch, same in (({}, 1, True), ({}, 2, False), ({"warm_up": 0}, 1, False), ({"warm_up": 2}, 2, True)):
-        method = create_method("posterior", settings, labels)
+        method = create_method("posterior", {"smoothing": 0, **settings}, labels)
         loss = method.step(new_model(), batch_of(features, labels, epoch))["loss"]
         assert torch.allclose(loss, absent) == same
 
 
+@pytest.mark.parametrize(
+    ("until", "epoch", "share", "expected"),
+    [(0.5, 1, 0, 0.2), (0.5, 3, 0, 0.1), (0.5, 3, 0.5, 0.075), (0.5, 5, 0, 0), (1.0, 5, 0, 0.1), (None, 8, 0.9, 0.2)],
+)
+def test_smoothing_fades_over_the_first_half_of_a_stage(until, epoch, share, expected):
+    features, truth = logistic_problem(60)
+    labels = observed(truth, 0.5, 0.1)
+    rates = {"positives_known": 0.5, "negatives_known": 0.1}
+    batch = batch_of(features, labels, epoch)._replace(share=share, epochs=8)
+    method = create_method("posterior", {**rates, "smoothing": 0.2, "smoothing_until": until}, labels)
+    constant = create_method("posterior", {**rates, "smoothing": expected, "smoothing_until": None}, labels)
+    ours, theirs = (each.step(new_model(), batch)["loss"] for each in (method, constant))
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_smoothing_at_first_helps_where_a_model_can_learn_its_images_by_heart(seed):
+    """150 features, of which 8 say something, and 300 images."""
+
+    def drawn(count, seed):
+        draw, directions = np.random.default_rng(seed), np.random.default_rng(99).standard_normal((150, 6))
+        features = draw.standard_normal((count, 150))
+        logits = 1.2 * features[:, :8] @ directions[:8] - 2
+        truth = np.where(draw.random(logits.shape) < 1 / (1 + np.exp(-logits)), 1, -1).astype(np.int8)
+        return torch.from_numpy(features.astype(np.float32)), truth
+
+    (features, truth), (unseen, right), epochs = drawn(300, seed), drawn(2000, 1000), 40
+    labels = observed(truth, 0.5, 0.0, seed)
+    rows, known = torch.arange(300), labels.rows(np.arange(300))
+    scored = []
+    for settings in ({}, {"smoothing": 0}):
+        method = create_method("posterior", {"positives_known": 0.5, **settings}, labels)
+        torch.manual_seed(0)
+        model = FeatureClassifier(GapHead(150, 6))
+        model.head.start_at(method.initial_logits())
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+        for epoch in range(1, epochs + 1):
+            optimizer.zero_grad()
+            method.step(model, Batch(features, None, known, rows, epoch, epochs=epochs))["loss"].backward()
+            optimizer.step()
+        with torch.no_grad():
+            scored.append(metrics.evaluate(model(unseen).logits, Labels.from_signed(right))["mAP"])
+    assert scored[0] > scored[1] + 0.005
+
+
 def test_what_it_reports():
     labels = Labels.from_signed([[1, 0, 0, 0], [0, -1, 0, 1]])
-    method = create_method("posterior", {"positives_known": 0.5}, labels)
+    method = create_method("posterior", {"positives_known": 0.5, "smoothing": 0}, labels)
     model = FeatureClassifier(GapHead(2, 4))
     with torch.no_grad():
         model.head.linear.weight.zero_()
@@ -203,10 +248,25 @@ def test_what_it_reports():
     assert parts["targets"].tolist() == [[1, -1, 1, -1], [1, -1, 1, 1]] and parts["targets"].dtype == torch.int8
     odds = 0.5 * np.exp([0.5, 3.0, -1.0, 2.0, 3.0])  # of unknown labels
     assert parts["unknown_target"].item() == pytest.approx((odds / (1 + odds)).mean(), rel=1e-5)
+    known = torch.from_numpy(labels.to_signed() != 0)
+    torch.testing.assert_close(parts["soft_targets"][~known].double(), torch.from_numpy(odds / (1 + odds)))
+    assert parts["soft_targets"][known].tolist() == [1, 0, 1]
     assert parts["positives_known"].item() == 0.5
     at_random = create_method("posterior", {"positives_known": 0.5, "negatives_known": 0.5}, labels)
     parts = at_random.step(model, Batch(torch.zeros(2, 2), None, labels.rows([0, 1]), torch.arange(2), 1))
     assert parts["targets"].tolist() == labels.to_signed().tolist()  # others take no part
+
+
+def test_it_reports_the_range_of_its_rates():
+    features, truth = logistic_problem(500)
+    labels = observed(truth, RATES, 0.0)
+    method = create_method("posterior", {}, labels, FEATURES, FULL)
+    parts = method.step(new_model(), batch_of(features, labels))
+    found = [parts[f"positives_known{part}"].item() for part in ("_lowest", "", "_highest")]
+    assert found == [getattr(method.rates[0], name)().item() for name in ("min", "mean", "max")]
+    assert parts["negatives_known"].item() == parts["negatives_known_highest"].item() == 0
+    one = one_named(truth)
+    assert "positives_known" not in create_method("posterior", {}, one).step(new_model(), batch_of(features, one))
 
 
 def test_it_starts_at_the_shares_that_follow_from_the_rates():
@@ -229,6 +289,7 @@ def test_it_starts_at_the_shares_that_follow_from_the_rates():
         ({"fit_epochs": 0}, "fit_epochs of 1 or more"),
         ({"warm_up": -1}, "warm_up of 0 or more"),
         ({"smoothing": 2}, "smoothing a share"),
+        ({"smoothing_until": 0}, "smoothing_until is a share of the epochs above 0, or none, not 0"),
         ({"rates": "given"}, "needs numbers. Use --set positives_known"),
         ({"rates": "fit", "positives_known": 0.3}, "rates=fit takes neither"),
         ({"rates": "shares", "positives_known": 0.3}, "rates=shares takes no positives_known"),

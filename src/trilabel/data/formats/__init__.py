@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
     coco,
+    createml,
     csv_table,
     cub,
     cvat,
@@ -20,11 +21,13 @@ from trilabel.data.formats import (
     huggingface,
     index_list,
     label_studio,
+    labelme,
     native,
     nuswide,
     openimages,
     visual_genome,
     voc,
+    voc_xml,
     yolo,
 )
 from trilabel.data.options import check_options, options_from_text, options_of
@@ -53,6 +56,7 @@ class Format(Protocol):
 FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "native": native,
     "voc": voc,
+    "voc-xml": voc_xml,
     "coco": coco,
     "open-images": openimages,
     "nus-wide": nuswide,
@@ -60,6 +64,8 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "visual-genome": visual_genome,
     "label-studio": label_studio,
     "cvat": cvat,
+    "createml": createml,
+    "labelme": labelme,
     "fiftyone": fiftyone,
     "huggingface": huggingface,
     "yolo": yolo,

@@ -13,7 +13,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import check_fits
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
-from trilabel.data.text_files import read_lines
+from trilabel.data.text_files import read_lines, shown
 from trilabel.errors import TrilabelError
 from trilabel.input_files import read_input
 from trilabel.labels import Labels
@@ -81,7 +81,7 @@ def _numbered(file: Path) -> dict[int, str]:
         first, _, name = text.partition(" ")
         name, number = name.strip(), _whole(first)
         if number is None or not name:
-            raise TrilabelError(f"{file}, line {line}: {text!r} is not a number and a name")
+            raise TrilabelError(f"{file}, line {line}: {shown(text, 80)} is not a number and a name")
         for key in (number, name):
             if lines.setdefault(key, line) != line:
                 raise TrilabelError(
@@ -100,7 +100,9 @@ def _splits(home: Path, files: Mapping[int, str]) -> dict[str, NDArray[np.int64]
         number, _, value = text.partition(" ")
         image = _whole(number)
         if image is None or value.strip() not in ("0", "1"):
-            raise TrilabelError(f"{file}, line {line}: {text!r} is not an image's number and 1 (train) or 0 (test)")
+            raise TrilabelError(
+                f"{file}, line {line}: {shown(text, 80)} is not an image's number and 1 (train) or 0 (test)"
+            )
         if of.get(image) != -1:
             what = "is listed twice" if image in of else "is not in images.txt"
             raise TrilabelError(f"{file}, line {line}: image {image} {what}")
@@ -158,7 +160,9 @@ def _fault(file: Path, files: Mapping[int, str], attributes: Mapping[int, str]) 
     for line, text in read_lines(file):
         where, fields = f"{file}, line {line}:", [_whole(field) for field in text.split()[:4]]
         if len(fields) < 4 or None in fields:
-            return TrilabelError(f"{where} {text!r} does not start with image, attribute, is_present and certainty")
+            return TrilabelError(
+                f"{where} {shown(text, 80)} does not start with image, attribute, is_present and certainty"
+            )
         image, attribute, present, certainty = fields
         if image not in files or attribute not in attributes:
             what = f"image {image} is not in images.txt" if image not in files else f"no attribute {attribute}"

@@ -12,7 +12,7 @@ from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.xml_document import read_xml
 from trilabel.data.image_paths import RootedPaths, locate
-from trilabel.data.text_files import read_lines
+from trilabel.data.text_files import read_lines, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
@@ -23,8 +23,16 @@ _DIFFICULT = {"unknown": 0, "absent": -1, "present": 1}
 
 
 def detect(path: Path) -> bool:
-    """Whether this is VOC2012 (or another year), the VOCdevkit around it, or the folder around that."""
-    return bool(_years(path))
+    """Whether this is VOC2012 (or another year), the VOCdevkit around it, or the folder around that.
+
+    With annotations and without a list of labels such as dog_train.txt it is something else, as programs write it.
+    """
+    found = _years(path)
+    return any(_has_labels(home) or not (home / "Annotations").is_dir() for home in found)
+
+
+def _has_labels(home: Path) -> bool:
+    return any(file.stem.rpartition("_")[2] in _SPLITS for file in (home / "ImageSets" / "Main").glob("*_*.txt"))
 
 
 def read(
@@ -114,7 +122,10 @@ def _image_sets(main: Path, trainval: bool) -> dict[str, dict[str, Path]]:
     elif "train" in there or "val" in there:
         there = [split for split in there if split != "trainval"]
     if not any(sets[split] for split in there):
-        raise TrilabelError(f"{main}: no image sets with labels, such as dog_train.txt, in this folder")
+        raise TrilabelError(
+            f"{main}: no image sets with labels, such as dog_train.txt, in this folder; for annotations alone pass "
+            "format=voc-xml"
+        )
     return {split: sets[split] for split in there}
 
 
@@ -132,7 +143,7 @@ def _labels(file: Path | None, ids: list[str], home: Path, name: str, split: str
     found = {}
     for line, cells in _lines(file):
         if len(cells) != 2 or cells[1] not in meaning:
-            raise TrilabelError(f"{file}, line {line}: {' '.join(cells)!r} is not an image id and 1, -1 or 0")
+            raise TrilabelError(f"{file}, line {line}: {shown(' '.join(cells))} is not an image id and 1, -1 or 0")
         found[cells[0]] = meaning[cells[1]]
     unlabeled = next((i for i in ids if i not in found), None)
     if unlabeled is not None or len(found) > len(ids):

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.inspect import similar_names
+from trilabel.data.merge.boxes import merge_boxes
 from trilabel.data.merge.class_map import ClassMap, check_class_map, joined_of_some, renamed
 from trilabel.data.merge.images import RowsByName, match_images
 from trilabel.data.merge.labels import Conflict, merge_labels
@@ -48,6 +48,7 @@ def merge(
         raise TrilabelError("no class is left: the class map drops all of them")
     labels, contradictions = merge_labels(parts, row_of, ids, names, conflict)
     splits, differing = _splits(parts, row_of, len(ids))
+    boxes, repeated = merge_boxes(parts, row_of, names)
     notes = tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes)
     report = {
         "same": same,
@@ -62,8 +63,9 @@ def merge(
         "classes_joined_of_some": joined_of_some(sets, classes or {}),
         **contradictions,
         "images_in_different_splits": differing,
+        "boxes_given_twice": repeated,
     }
-    return Dataset(labels.ids, paths, labels, splits, _boxes(parts, row_of, names), notes=notes), report
+    return Dataset(labels.ids, paths, labels, splits, boxes, notes=notes), report
 
 
 def _splits(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> tuple[RowsByName, int]:
@@ -78,17 +80,6 @@ def _splits(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> tu
             split[place] = np.where(rank[number] > rank[split[place]], number, split[place])
     found = {name: np.flatnonzero(split == number) for number, name in enumerate(names) if name}
     return found, int(differing.sum())
-
-
-def _boxes(parts: Mapping[str, Dataset], row_of: RowsByName, names: Names) -> Boxes | None:
-    boxed = [(key, part, part.boxes) for key, part in parts.items() if part.boxes is not None]
-    if not boxed:
-        return None
-    return Boxes(
-        np.concatenate([row_of[key][boxes.image] for key, _, boxes in boxed]),
-        np.concatenate([names.positions(part.labels.classes)[boxes.cls] for _, part, boxes in boxed]),
-        np.concatenate([boxes.xyxy for _, _, boxes in boxed]),
-    )
 
 
 def _overlap(parts: Mapping[str, Dataset], row_of: RowsByName, images: int) -> dict[str, Any]:

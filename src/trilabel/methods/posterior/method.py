@@ -40,9 +40,14 @@ class Posterior(Method[PosteriorSettings]):
 
     @classmethod
     def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
-        """Needs positives and valid settings. Whether rates can be found out also depends on validation labels."""
+        """Needs positives and valid settings."""
         require_positives("posterior", labels)
         check_settings(settings)
+
+    @classmethod
+    def check_sample(cls, settings: PosteriorSettings, labels: Labels, validation: Labels | None) -> None:
+        """Needs rates that are given or can be found out."""
+        find_source(settings, labels, validation)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss; in the warm-up of a fit on known labels alone."""
@@ -50,17 +55,43 @@ class Posterior(Method[PosteriorSettings]):
         if batch.warm_up:
             return {"loss": self._fit_loss(logits, batch), "logits": logits.detach()}
         log_factor = self.log_factor(logits, labels, batch.epoch)
-        targets = posterior_targets(logits, labels, log_factor, self.settings.smoothing)
+        targets = posterior_targets(logits, labels, log_factor, self.smoothing(batch))
         unknown = labels == 0
         rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
         parts = {
             "loss": target_bce(logits, targets),
             "logits": logits.detach(),
             "targets": torch.where(unknown, rounded, labels).to(labels.dtype),
+            "soft_targets": targets,
             "unknown_target": (targets * unknown).sum() / unknown.sum().clamp(min=1),
         }
-        # Those of a fit are known only once it is over, so that no note could say them.
-        return parts if self.kind == "one-of-k" else {**parts, "positives_known": self.rates[0].mean()}
+        return parts if self.kind == "one-of-k" else parts | self._described_rates()
+
+    def _described_rates(self) -> dict[str, Tensor]:
+        """Mean, lowest and highest rate: those of a fit are known only once it is over, so that no note could say them.
+
+        They are the same in every step, and cost the device three small operations.
+        """
+        (low, low_negatives), (high, high_negatives) = torch.aminmax(self.rates, dim=1)
+        mean, mean_negatives = self.rates.mean(1)
+        return {
+            "positives_known": mean,
+            "positives_known_lowest": low,
+            "positives_known_highest": high,
+            "negatives_known": mean_negatives,
+            "negatives_known_lowest": low_negatives,
+            "negatives_known_highest": high_negatives,
+        }
+
+    def smoothing(self, batch: Batch) -> float:
+        """The share of a target that is moved to its opposite at this step.
+
+        A new head is soon sure of what it has seen; that it may not be at first keeps it from taking hidden positives
+        for negatives, and once smoothing is gone its probabilities are calibrated.
+        """
+        first, until = self.settings.smoothing, self.settings.smoothing_until
+        done = (batch.epoch - 1 + batch.share) / batch.epochs
+        return first if until is None else first * max(0.0, 1 - done / until)
 
     def log_factor(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""

@@ -25,8 +25,10 @@ class PosteriorSettings:
     one-of-k, else 0."""
     fit_epochs: int = 3
     """With rates=fit: epochs of the model of known labels, which learns from every second image."""
-    smoothing: float = 0.0
-    """Share of a target moved to its opposite; of unknown labels as far as being unknown says something."""
+    smoothing: float = 0.1
+    """Share of a target moved to its opposite at first; of unknown labels as far as being unknown says something."""
+    smoothing_until: float | None = 0.5
+    """Share of a stage's epochs over which smoothing fades to nothing; none: it stays."""
 
 
 def check_settings(settings: PosteriorSettings) -> None:
@@ -36,6 +38,10 @@ def check_settings(settings: PosteriorSettings) -> None:
         raise TrilabelError(f"posterior: positives_known is a share above 0 and up to 1, not {named}")
     if not 0 <= settings.negatives_known < 1 or not 0 <= settings.smoothing <= 1:
         raise TrilabelError("posterior: negatives_known is a share below 1, smoothing a share")
+    if settings.smoothing_until is not None and not 0 < settings.smoothing_until <= 1:
+        raise TrilabelError(
+            f"posterior: smoothing_until is a share of the epochs above 0, or none, not {settings.smoothing_until}"
+        )
     if settings.fit_epochs < 1 or (settings.warm_up or 0) < 0:
         raise TrilabelError("posterior: give fit_epochs of 1 or more, warm_up of 0 or more")
     if settings.table is not None and named is not None:

@@ -1,19 +1,43 @@
 """The plain head: global average pooling and a linear layer."""
 
+from dataclasses import dataclass
+
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from trilabel.labels import Labels
 from trilabel.models.heads.base import MapHead
-from trilabel.settings import NoSettings
 
 
-class GapHead(MapHead[NoSettings]):
+@dataclass(frozen=True)
+class GapSettings:
+    """What happens to the features before the linear layer."""
+
+    normalize: bool = False
+    """Scale the pooled features of each image to one length and center them; true for a linear stage that is given no
+    linear_lr."""
+
+
+class GapHead(MapHead[GapSettings]):
     """Global average pooling and a linear layer.
 
     Pooling and a linear map commute, so the mean of a class map is the logit, and pooled features are all it needs.
     """
 
+    Settings = GapSettings
     description = "global average pooling and a linear layer"
     keeps_map = False
+    center: Tensor  # D, only where features are normalized: what is subtracted from features of length 1
+    scale: Tensor  # a number, likewise: what they are then multiplied by
+
+    def __init__(
+        self, features: int, classes: int, settings: GapSettings | None = None, labels: Labels | None = None
+    ) -> None:
+        super().__init__(features, classes, settings, labels)
+        if self.settings.normalize:
+            self.register_buffer("center", torch.zeros(features))
+            self.register_buffer("scale", torch.tensor(float(features) ** 0.5))
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×D."""
@@ -21,5 +45,26 @@ class GapHead(MapHead[NoSettings]):
 
     def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits."""
-        logits: Tensor = self.linear(features)
+        logits: Tensor = self.linear(self.normalized(features))
         return logits
+
+    def maps(self, feature_map: Tensor) -> Tensor:
+        """B×D×h×w -> B×C×h×w class maps, whose means are the logits."""
+        if self.settings.normalize:
+            length = self.reduce_features(feature_map).norm(dim=1).clamp(min=1e-12)
+            feature_map = (feature_map / length[:, None, None, None] - self.center[:, None, None]) * self.scale
+        return super().maps(feature_map)
+
+    def normalized(self, features: Tensor) -> Tensor:
+        """B×D -> B×D: what the linear layer sees."""
+        if not self.settings.normalize:
+            return features
+        return (F.normalize(features) - self.center) * self.scale
+
+    @torch.no_grad()
+    def fit_normalization(self, features: Tensor) -> None:
+        """Has the features (N×D) of the training images normalized to mean 0, and values whose mean square is 1."""
+        same_length = F.normalize(features)
+        self.center.copy_(same_length.mean(0))
+        spread = (same_length - self.center).square().mean().sqrt()
+        self.scale.copy_(1 / spread if spread > 1e-6 else torch.tensor(1.0))

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from trilabel.data.text_files import peek, read_text
 from trilabel.errors import TrilabelError
@@ -60,15 +60,15 @@ class Json:
             return cast(T, default)
         return cast(T, self._check(found, kind, (key,)))
 
-    def item(self, key: str | int, kind: type = list, default: Any = _REQUIRED) -> "Json":
+    def item(self, key: str | int, kind: type = list, default: Any = _REQUIRED) -> Self:
         """An object or list inside this one, checked."""
-        return Json(self.file, self.get(key, kind, default), (*self.path, key))
+        return type(self)(self.file, self.get(key, kind, default), (*self.path, key))
 
-    def items(self, kind: type = dict) -> Iterator[tuple[Any, "Json"]]:
+    def items(self, kind: type = dict) -> Iterator[tuple[Any, Self]]:
         """(key, value) of everything in this object or list, each checked."""
         pairs = self.value.items() if isinstance(self.value, dict) else enumerate(self.value)
         for key, value in pairs:
-            yield key, Json(self.file, self._check(value, kind, (key,)), (*self.path, key))
+            yield key, type(self)(self.file, self._check(value, kind, (key,)), (*self.path, key))
 
     def column(self, key: str, kind: type[T], default: T | None = _REQUIRED) -> list[T]:
         """The value of `key` in each object of this list; fast if there is no error."""

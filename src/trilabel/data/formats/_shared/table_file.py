@@ -46,7 +46,7 @@ class TableFile:
         except BaseException:
             self._file.close()
             raise
-        self.header = first[0]
+        self.header = [cell.strip() for cell in first[0]]  # "filename, cat, dog", as Roboflow writes it
 
     def __enter__(self) -> "TableFile":
         return self

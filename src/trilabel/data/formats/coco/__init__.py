@@ -59,11 +59,13 @@ def read(
     ids: list[list[str]] = []
     paths: list[str] = []
     split_of: list[str] = []
+    joined: list[str] = []
     for file in files:
-        part_ids, part_paths, part_splits = _take(file, images, found, start=len(paths))
+        part_ids, part_paths, part_splits, notes = _take(file, images, found, start=len(paths))
         ids.append(part_ids)
         paths += part_paths
         split_of += part_splits
+        joined += notes
     if not paths:
         raise TrilabelError(f"{path}: the list of images is empty, so there is nothing to read")
     content = found.content(split_of)
@@ -77,17 +79,17 @@ def read(
         absent_in=content.absent_in.tolist(),
         split_of=split_of,
         boxes=zip(*content.boxes.T.tolist(), strict=True) if len(content.boxes) else None,
-        notes=[*content.notes, *renamed, *left_out],
+        notes=[*content.notes, *joined, *renamed, *left_out],
     )
 
 
 def _take(
     file: Path, images: str | Path | None, found: Instances | Captions, start: int
-) -> tuple[list[str], Sequence[str], list[str]]:
+) -> tuple[list[str], Sequence[str], list[str], list[str]]:
     """Passes a file to `found` and keeps only a summary: the file itself takes gigabytes while it is open."""
     part = open_annotations(file, images)
     found.add(part, start)
-    return part.ids, part.paths, part.split_of
+    return part.ids, part.paths, part.split_of, part.notes
 
 
 def _ids(parts: Sequence[Sequence[str]], split_of: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.json_document import Json, first_repeat, unique_positions
 from trilabel.data.formats.coco.files import split_of_file
-from trilabel.data.image_paths import RootedPaths, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, moved, root_of
 
 
 @dataclass
@@ -23,6 +23,7 @@ class AnnotationFile:
     paths: Sequence[str]
     split_of: list[str]
     image_of: NDArray[np.int64]
+    notes: list[str]
 
 
 class CocoLabels(NamedTuple):
@@ -42,6 +43,10 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     kind: type = str if any(type(record) is dict and type(record.get("id")) is str for record in records.value) else int
     row = unique_positions(records, "id", kind)
     names = _file_names(records)
+    notes = []
+    if _wrote_label_studio(document) and len(set(names)) < len(names):
+        notes = [f"{len(names) - len(set(names))} images are listed again for another annotator: they are joined"]
+        row, names = _joined(records, row, names)
     ids = [own or name for own, name in zip(optional(records, "trilabel_id"), names, strict=True)]
     if (twice := first_repeat(ids)) is not None:
         raise records.error_at(f"is {ids[twice[1]]!r}, as of images[{twice[0]}]; remove one", twice[1], "file_name")
@@ -49,9 +54,27 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     own = zip(optional(records, "split"), records.value, strict=True)
     split_of = [split if record.get("split") is None else name for name, record in own]
     files = [name.replace("\\", "/") for name in names]  # as tools on Windows write them
-    paths = list(RootedPaths(_root(file, split, images, files), files))
+    root = _root(document, split, images, files)
+    paths, elsewhere = moved(RootedPaths(root, files), [root, root / "images"])
+    notes += elsewhere
     image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return AnnotationFile(document, split, ids, paths, split_of, image_of)
+    return AnnotationFile(document, split, ids, list(paths), split_of, image_of, notes)
+
+
+def _wrote_label_studio(document: Json) -> bool:
+    info = document.value.get("info")
+    return isinstance(info, dict) and info.get("contributor") == "Label Studio"
+
+
+def _joined(records: Json, row: Mapping[int | str, int], names: list[str]) -> tuple[dict[int | str, int], list[str]]:
+    """Each image once: Label Studio lists it for every annotator. The first of its records that has a size stays."""
+    place: dict[str, int] = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    kept: list[dict[str, object]] = [{} for _ in place]
+    for name, record in zip(names, records.value, strict=True):
+        if not kept[place[name]].get("width"):
+            kept[place[name]] = record
+    records.value[:] = kept
+    return {key: place[names[number]] for key, number in row.items()}, list(place)
 
 
 def lookup(records: Json, key: str, kind: type, place: Mapping[int | str, int], among: str) -> NDArray[np.int64]:
@@ -79,12 +102,18 @@ def _file_names(records: Json) -> list[str]:
     return names
 
 
-def _root(file: Path, split: str, images: str | Path | None, files: list[str]) -> Path:
+def _root(document: Json, split: str, images: str | Path | None, files: list[str]) -> Path:
     """The folder that file names are relative to: train2014, images or similar, beside the annotations."""
+    file, info = document.file, document.value.get("info")
     inside = [name for name in (file.stem.rpartition("_")[2], split) if name]
     if images is not None:
         given = root_of(images, [])
         return root_of(None, [*(given / name for name in inside), given], files)
     home = file.parent.parent if file.parent.name == "annotations" else file.parent
     usual = [folder / name for folder in (home, home / "images") for name in inside]
-    return root_of(None, [*usual, home / "images", home / "data", home, file.parent], files)
+    places = [*usual, home / "images", home / "data", home, file.parent]
+    noted = info.get("trilabel_images") if isinstance(info, dict) else None
+    if not isinstance(noted, str) or "\0" in noted:
+        return root_of(None, places, files)
+    best = root_of(None, [file.parent / noted, *places], files)
+    return best if found_in(best, files) else file.parent / noted

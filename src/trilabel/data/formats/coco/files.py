@@ -87,7 +87,10 @@ def _looks_right(file: Path) -> bool:
         return True
     if first_key(file) not in _KEYS:
         return False
-    return re.search(rb'"(images|annotations|categories)"\s*:\s*\[', peek(file)[: 1 << 16]) is not None
+    start = peek(file)
+    found = set(re.findall(rb'"(images|annotations|categories)"\s*:\s*\[', start[: 1 << 16]))
+    # Label Studio's notes.json, beside YOLO labels, has categories and no images.
+    return bool(found) and (found != {b"categories"} or len(start) > 1 << 16)
 
 
 def _year(file: Path) -> str:

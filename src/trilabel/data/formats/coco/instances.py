@@ -134,6 +134,7 @@ def _boxes(
     for index, box in given:
         if type(box) is not list or len(box) != 4 or not all(type(number) in (int, float) for number in box):
             raise annotations.error_at("is not [x, y, width, height] in numbers", index, "bbox")
+    given = [(index, box) for index, box in given if any(box)]  # all 0 stands for none, as `write` writes it
     which = np.array([index for index, _ in given], np.int64)
     pixels = floats([number for _, box in given for number in box]).reshape(-1, 4)
     sizes = np.stack([floats(images.column(key, float, 0.0)) for key in ("width", "height")], 1)

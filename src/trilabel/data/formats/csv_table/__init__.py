@@ -1,28 +1,30 @@
 """Tables (.csv, .tsv, .txt): wide (a column per class), long (a row per label), or all tags of an image in one cell."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.table_file import TableFile
-from trilabel.data.formats.csv_table.cells import SIGNS, CellReader
+from trilabel.data.formats._shared.tag_lists import is_list, separator_of
+from trilabel.data.formats.csv_table.cells import SIGNS, CellReader, Values, rule_of, signs_of
 from trilabel.data.formats.csv_table.layout import IMAGE_COLUMNS, TAG_COLUMNS, TableLayout, find_columns
 from trilabel.data.formats.csv_table.reading import read_table
-from trilabel.data.formats.csv_table.tag_lists import is_list
 from trilabel.data.formats.csv_table.writing import write, write_known
-from trilabel.data.image_paths import is_image, locate
+from trilabel.data.image_paths import is_image, locate, moved
 from trilabel.data.options import check_choice
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.errors import TrilabelError, unknown_name_error
 
 __all__ = ["RULE", "detect", "read", "write", "write_known"]
 
+_BOX_COLUMNS = {"xmin", "ymin", "xmax", "ymax", "x_min", "y_min", "x_max", "y_max", "x1", "y1", "x2", "y2", "x", "y"}
+_BOX_COLUMNS |= {"w", "h", "width", "height", "left", "top", "right", "bottom"}
 RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not listed are unknown"
-_ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
 
 
 def detect(path: Path) -> bool:
@@ -35,7 +37,7 @@ def read(
     *,
     images: str | Path | None = None,
     layout: Literal["auto", "wide", "long", "tags"] = "auto",
-    values: Literal["auto", "binary", "signed"] = "auto",
+    values: Values = "auto",
     conflict: Literal["error", "unknown", "majority"] = "error",
     ignore: Sequence[str] = (),
     delimiter: str | None = None,
@@ -47,36 +49,38 @@ def read(
     """Reads a table of labels; docs/data.md explains each column and cell.
 
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrides
-    the layout detected from the header. `values` is the meaning of 0 ("binary": absent, "signed": unknown).
-    `conflict` decides about a label that is both present and absent in a long table. Columns in `ignore` are left out.
-    `image` and `tags` name the columns of images and of tags, `separator` separates the tags of a cell.
+    the layout detected from the header. `values` says what 0 and -1 mean: both absent ("binary"), 0 unknown and
+    -1 absent ("signed"), or -1 unknown and 0 absent ("uncertain", as CheXpert writes them). `conflict` decides about
+    a label that is both present and absent in a long table. Columns in `ignore` are left out. `image` and `tags` name
+    the columns of images and of tags, `separator` separates the tags of a cell ("": every cell is one tag).
     `unlisted` is the value of all other labels of an image with known labels.
     """
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
-    check_choice(path, "values", values, ("auto", "binary", "signed"))
+    check_choice(path, "values", values, get_args(Values))
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     with TableFile(path, delimiter) as file:
         table = _layout_of(file, layout, ignore, image, tags)
-        if unlisted == "absent" and (values == "signed" or table.value >= 0):
+        if unlisted == "absent" and (values in ("signed", "uncertain") or table.value >= 0):
             raise TrilabelError(
                 f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one "
                 "marks unknown labels itself"
             )
-        cells = CellReader(SIGNS | dict.fromkeys(_ZEROS, 0) if values == "signed" else SIGNS)
-        labels, files, splits = read_table(file, table, cells, conflict, separator)
-    if values == "auto" and cells.seen & _ZEROS and cells.seen & _MINUSES:
+        cells = CellReader(signs_of(values))
+        labels, files, splits, more = read_table(file, table, cells, conflict, separator)
+    if values == "auto" and cells.is_ambiguous():
         raise TrilabelError(
-            f"{path}: has both 0 and -1; pass values='signed' (0 is unknown, -1 is absent) or values='binary' "
-            "(both are absent)"
+            f"{path}: has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), "
+            "values='signed' (-1 is absent, 0 unknown: PASCAL VOC's lists, trilabel's arrays) or values='binary' "
+            "(both are absent: CelebA's -1 beside others' 0)"
         )
     if unlisted == "absent":
         labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
-    paths, missing = locate(images or path.parent, labels.ids if files is None else files)
-    notes = _notes(
-        table, values == "signed", unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root
-    )
-    return Dataset(labels.ids, paths, labels, splits, notes=tuple(notes))
+    root = Path(images or path.parent)
+    paths, missing = locate(root, labels.ids if files is None else files)
+    paths, elsewhere = moved(paths, [root, root / "images"])
+    notes = _notes(table, values, unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root)
+    return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more, *elsewhere))
 
 
 def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
@@ -85,7 +89,8 @@ def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str |
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
     column = _column(file, image) if image else _images_column(file, names)
-    return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags))
+    beside = "label" in names and "value" not in names and _are_beside(file, names)
+    return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags), beside)
 
 
 def _column(file: TableFile, name: str | None) -> int:
@@ -104,6 +109,20 @@ def _images_column(file: TableFile, names: list[str]) -> int:
     return next(full, -1)
 
 
+def _are_beside(file: TableFile, names: list[str]) -> bool:
+    """Whether the columns beside label are no classes: they are a box, or none of them has only labels in its cells."""
+    if len(_BOX_COLUMNS & set(names)) >= 4:
+        return True
+    rows = [row for row in file.sample(50)[1:] if len(row) == len(names)]
+    known = {*IMAGE_COLUMNS, "label", "split"}
+    cells = [[row[column].strip().lower() for row in rows] for column, name in enumerate(names) if name not in known]
+    return all(any(_is_no_label(cell) for cell in column) for column in cells)
+
+
+def _is_no_label(text: str) -> bool:
+    return text not in SIGNS
+
+
 def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
     """Whether there is one column called tags or similar with words in it, or one called label with lists."""
     called = [column for column, name in enumerate(names) if name in TAG_COLUMNS and name not in ignore]
@@ -113,7 +132,18 @@ def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
     rows = [row for row in file.sample(1000)[1:] if len(row) == len(names)]
     if len(called) == 1 and any(_is_word(row[called[0]].strip().lower()) for row in rows):
         return True
-    return bool(lists) and any(is_list(row[lists[0]]) for row in rows)
+    image = next((names.index(name) for name in IMAGE_COLUMNS if name in names), 0)
+    return bool(lists) and _are_lists(file.path, [row[lists[0]] for row in rows], [row[image] for row in rows])
+
+
+def _are_lists(path: Path, cells: list[str], images: list[str]) -> bool:
+    """Whether cells of a column called label clearly contain several labels: lists, or a;b in the only row of each."""
+    if any(map(is_list, cells)):
+        return True
+    try:
+        return len(set(images)) == len(images) and separator_of(path, Counter(cells), lists=False)[0] != ""
+    except TrilabelError:  # `read_table` asks, when it has seen all cells
+        return False
 
 
 def _is_word(text: str) -> bool:
@@ -125,7 +155,9 @@ def _is_word(text: str) -> bool:
     return False
 
 
-def _notes(table: TableLayout, signed: bool, unlisted: str, in_no_split: int, missing: int, root: str) -> Iterator[str]:
+def _notes(
+    table: TableLayout, values: Values, unlisted: str, in_no_split: int, missing: int, root: str
+) -> Iterator[str]:
     if unlisted == "absent":
         yield "labels that are not listed are absent, except in images without any"
     elif table.tags >= 0:
@@ -133,9 +165,7 @@ def _notes(table: TableLayout, signed: bool, unlisted: str, in_no_split: int, mi
     elif table.label >= 0 and table.value < 0:
         yield "listed labels are present; every other label is unknown"
     else:
-        unlisted = "; labels without a row are unknown" if table.label >= 0 else ""
-        rule = "empty cells and 0 are unknown; -1 is absent" if signed else "empty cells are unknown; 0 is absent"
-        yield rule + unlisted
+        yield rule_of(values) + ("; labels without a row are unknown" if table.label >= 0 else "")
     if table.header[table.image].strip().lower() not in IMAGE_COLUMNS:
         yield f"images are those in column {table.header[table.image]!r}"
     if table.left_out:

@@ -1,14 +1,32 @@
 """From the text of a cell to a label."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 SIGNS = {"": 0, "1": 1, "1.0": 1, "true": 1, "false": -1, "0": -1, "0.0": -1, "-1": -1, "-1.0": -1}
+_ZEROS, _MINUSES = {"0", "0.0"}, {"-1", "-1.0"}
 NO_LABEL = 2  # marks the text of a cell that is not a label
+
+Values = Literal["auto", "binary", "signed", "uncertain"]  # what 0 and -1 mean
+
+
+def signs_of(values: Values) -> dict[str, int]:
+    """The label that each text means."""
+    unknown = {"signed": _ZEROS, "uncertain": _MINUSES}.get(values, set())
+    return SIGNS | dict.fromkeys(unknown, 0)
+
+
+def rule_of(values: Values) -> str:
+    """What cells mean, in words."""
+    if values == "signed":
+        return "empty cells and 0 are unknown; -1 is absent"
+    if values == "uncertain":
+        return "empty cells and -1 are unknown; 0 is absent"
+    return "empty cells are unknown; 0 and -1 are absent"
 
 
 @dataclass
@@ -17,6 +35,10 @@ class CellReader:
 
     signs: dict[str, int]
     seen: set[str] = field(default_factory=set)
+
+    def is_ambiguous(self) -> bool:
+        """Whether there are both 0 and -1, of which one may mean unknown."""
+        return bool(self.seen & _ZEROS and self.seen & _MINUSES)
 
     def sign(self, text: str) -> int:
         """+1, −1 or 0, or NO_LABEL."""

@@ -4,9 +4,10 @@ Only if there is one, `faults.refuse` reads it row by row, so that correct table
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,22 +15,31 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, TableFile
+from trilabel.data.formats._shared.tag_lists import is_list, separator_of, tags_of
 from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
 from trilabel.data.formats.csv_table.faults import refuse
 from trilabel.data.formats.csv_table.layout import TableLayout
-from trilabel.data.formats.csv_table.tag_lists import is_list, tags_of, usual_separator
 from trilabel.data.image_paths import split_name
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
 _Splits = dict[str, NDArray[np.int64]]
-_TableLabels = tuple[Labels, Names | None, _Splits]  # labels, files where there is such a column, rows of each split
+
+
+class TableLabels(NamedTuple):
+    """The contents of a table."""
+
+    labels: Labels
+    files: Names | None  # where there is such a column
+    splits: _Splits
+    notes: list[str]
 
 
 def read_table(
     file: TableFile, layout: TableLayout, cells: CellReader, conflict: Any, separator: str | None
-) -> _TableLabels:
+) -> TableLabels:
     """All labels of a table; `conflict` is for long ones, `separator` for those with tags."""
     name_size = 64
     while True:
@@ -72,7 +82,7 @@ class _TableReader:
         refuse(self.file, self.layout, self.cells, otherwise)
 
 
-def _read_wide(table: _TableReader) -> _TableLabels:
+def _read_wide(table: _TableReader) -> TableLabels:
     images, columns, parts = _Images(table), table.layout.classes, []
     for names, chunk in table.chunks():
         values = table.cells.sign_all(chunk[columns].to_numpy().ravel()).reshape(-1, len(columns))
@@ -81,14 +91,23 @@ def _read_wide(table: _TableReader) -> _TableLabels:
         parts.append(sp.csr_array(values))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
+    signs, notes = sp.csr_array(sp.vstack(parts, format="csr")), []
     if len(ids) < len(codes):
-        table.refuse()
+        first = _first_of_each(codes, len(ids))
+        again = np.flatnonzero(first[codes] != np.arange(len(codes)))
+        if abs(signs[again] - signs[first[codes[again]]]).nnz:
+            table.refuse()
+        signs, notes = sp.csr_array(signs[first]), [_repeated_note(len(again))]
     classes = Names([table.layout.header[column] for column in columns])
-    return Labels(sp.csr_array(sp.vstack(parts, format="csr")), classes, ids), files, splits
+    return TableLabels(Labels(signs, classes, ids), files, splits, notes)
 
 
-def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
-    images, classes, added = _Images(table), {"": -1}, 0
+def _repeated_note(count: int) -> str:
+    return f"{count} rows repeat the image and labels of an earlier one: they count once"
+
+
+def _read_long(table: _TableReader, conflict: Any) -> TableLabels:
+    images, classes, added, rows_read = _Images(table), {"": -1}, 0, 0
     rows, columns, values = [], [], []
     for all_names, chunk in table.chunks():
         codes, names = all_names.distinct()
@@ -104,39 +123,60 @@ def _read_long(table: _TableReader, conflict: Any) -> _TableLabels:
         values.append(value[known])
         images.add(chunk, codes, names)
         added += len(names)
+        rows_read += len(chunk)
     codes, ids, files, splits = images.join()
     row = codes[np.concatenate(rows)].astype(np.int32)
     del rows, codes
     entries = row, np.concatenate(columns), np.concatenate(values)
-    for name in [name for name in classes if is_list(name)][:1]:
-        raise TrilabelError(
-            f"{table.file.path}: label {name!r} is a list; if cells contain several tags, pass layout='tags'"
-        )
+    may_be_lists = not table.layout.sure and table.layout.value < 0 and len(ids) == rows_read
+    _refuse_lists(table.file.path, classes, may_be_lists)
     try:
-        return Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits
+        return TableLabels(Labels.from_entries(*entries, list(classes)[1:], ids, conflict), files, splits, [])
     except TrilabelError as error:
         raise TrilabelError(f"{table.file.path}: {error}") from None
 
 
-def _read_tags(table: _TableReader, separator: str | None) -> _TableLabels:
+def _refuse_lists(path: Path, labels: Iterable[str], separated: bool) -> None:
+    """Refuses labels that are lists in brackets, and `separated` ones that look like several."""
+    for name in [name for name in labels if is_list(name)][:1]:
+        raise TrilabelError(f"{path}: label {shown(name)} is a list; if cells contain several tags, pass layout='tags'")
+    try:
+        mark, _ = separator_of(path, dict.fromkeys(labels, 1), lists=False) if separated else ("", "")
+    except TrilabelError as error:
+        raise TrilabelError(f"{error} and layout='tags'; or pass layout='long', if every row has one label") from None
+    if mark:
+        example = next(name for name in labels if mark in name)
+        raise TrilabelError(
+            f"{path}: label {shown(example)} looks like several tags; pass layout='tags', or layout='long' if it is one"
+        )
+
+
+def _read_tags(table: _TableReader, separator: str | None) -> TableLabels:
     images, lists, parts = _Images(table), {"": -1}, []
     for names, chunk in table.chunks():
         parts.append(_codes(chunk[table.layout.tags], lists))
         images.add(chunk, np.arange(len(chunk)), names)
     codes, ids, files, splits = images.join()
+    cell, notes = np.concatenate(parts), []
     if len(ids) < len(codes):
-        table.refuse()
-    separator = separator or usual_separator(lists)
+        first = _first_of_each(codes, len(ids))
+        if (cell != cell[first[codes]]).any():
+            table.refuse()
+        cell, notes = cell[first], [_repeated_note(len(codes) - len(ids))]
+    if separator is None:
+        rows = np.bincount(cell + 1, minlength=len(lists))[1:].tolist()
+        separator, note = separator_of(table.file.path, dict(zip(list(lists)[1:], rows, strict=True)))
+        notes += [note] if note else []
     of = [*[tags_of(text, separator) for text in lists if text], []]  # equal cells once; the last, −1, is the empty one
     classes = Names(dict.fromkeys(tag for tags in of for tag in tags))
     if not len(classes):
         raise TrilabelError(f"{table.file.path}: no image has a tag")
     sizes = np.array([len(tags) for tags in of])
     columns = np.split(classes.positions(Names(tag for tags in of for tag in tags)), np.cumsum(sizes)[:-1])
-    cell = np.concatenate(parts)
     column = np.concatenate([columns[code] for code in cell.tolist()])
     row = np.repeat(np.arange(len(ids)), sizes[cell])
-    return Labels.from_entries(row, column, np.ones(len(row), np.int8), classes, ids), files, splits
+    labels = Labels.from_entries(row, column, np.ones(len(row), np.int8), classes, ids)
+    return TableLabels(labels, files, splits, notes)
 
 
 class _Images:

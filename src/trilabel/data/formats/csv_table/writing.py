@@ -99,6 +99,11 @@ def _refuse_unreadable(labels: Labels, path: Path, header: list[str], layout: st
             f"{path}: a class is called image, path, filename, split, label or value, as other columns of tables are; "
             "rename it or write layout='long'"
         )
+    if layout == "wide" and any(name != name.strip() for name in labels.classes):
+        raise TrilabelError(
+            f"{path}: a class begins or ends with a blank, which the header of a table cannot keep; rename it or write "
+            "layout='long'"
+        )
 
 
 def _wide_header_is_clear(header: list[str], classes: int) -> bool:

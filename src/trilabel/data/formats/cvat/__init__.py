@@ -12,7 +12,7 @@ from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assembl
 from trilabel.data.formats.cvat.file import Document
 from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of
 from trilabel.data.options import check_choice
-from trilabel.data.text_files import peek
+from trilabel.data.text_files import peek, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -108,7 +108,9 @@ class _Annotations:
             elif value in ("true", "false"):
                 self.entries.append((row, self.column[f"{label}: {name}"], 1 if value == "true" else -1))
             else:
-                raise self.document.error_at(attribute, f"checkbox {name!r} is {value!r}; it should be true or false")
+                raise self.document.error_at(
+                    attribute, f"checkbox {name!r} is {shown(value)}; it should be true or false"
+                )
 
 
 def _file(path: Path) -> Path:

@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from trilabel.data.formats._shared.xml_document import read_xml
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 from trilabel.input_files import read_input
 
@@ -41,7 +42,7 @@ class Document:
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and found >= least):
-            raise self.error_at(element, f"<{element.tag}> has {key} {text!r}, which is not such a number")
+            raise self.error_at(element, f"<{element.tag}> has {key} {shown(text)}, which is not such a number")
         return found
 
     def labels(self) -> tuple[list[str], dict[tuple[str, str], None]]:

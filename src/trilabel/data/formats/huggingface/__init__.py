@@ -9,6 +9,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble, numbers_first
 from trilabel.data.formats._shared.json_document import short
 from trilabel.data.formats.huggingface.labels import (
+    choose_separator,
     class_columns,
     listed,
     object_boxes,
@@ -37,13 +38,18 @@ def detect(path: Path) -> bool:
 
 
 def read(
-    path: Path, *, images: str | Path | None = None, column: str | None = None, unlisted: Unlisted = "unknown"
+    path: Path,
+    *,
+    images: str | Path | None = None,
+    column: str | None = None,
+    unlisted: Unlisted = "unknown",
+    separator: str | None = None,
 ) -> Dataset:
     """Reads an image folder with metadata.
 
     Labels are those of `column`, or of the first existing column of labels, label, tags and objects, or else of all
     columns of 0 and 1. A `column` of 0 and 1 is one class. `unlisted` is the value of a label that is not in an
-    image's list.
+    image's list, `separator` what separates the labels of a text ("": a text is one label).
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     table = read_metadata(path)
@@ -57,7 +63,7 @@ def read(
     if chosen is None or any(map(any, classes.values())):
         labels = _from_columns(path, table, classes)
     else:
-        labels = _from_lists(table, chosen, unlisted)
+        labels = _from_lists(path, table, chosen, unlisted, separator)
     notes = labels.notes
     used = labels.used | {_name_column(table), ID_COLUMN, "split"}
     left_out = [name for name in table.columns if name not in used]
@@ -94,16 +100,23 @@ def _from_columns(path: Path, table: Metadata, columns: dict[str, list[int]]) ->
     return _Labels(list(columns), wide_entries(columns), [], None, set(columns), notes)
 
 
-def _from_lists(table: Metadata, column: str, unlisted: str) -> _Labels:
+def _from_lists(path: Path, table: Metadata, column: str, unlisted: str, separator: str | None) -> _Labels:
     table.columns[column] = [unpack(table, row, column) for row in range(len(table))]
     first = next((cell for cell in table.columns[column] if cell not in (None, [])), None)
     has_objects = isinstance(first[0] if isinstance(first, list) else first, dict)
-    lists = [(objects if has_objects else listed)(table, row, column) for row in range(len(table))]
+    note = ""
+    if separator is None and not has_objects:
+        separator, note = choose_separator(path, table, column)
+    every = range(len(table))
+    lists = [
+        objects(table, row, column) if has_objects else listed(table, row, column, separator or "") for row in every
+    ]
     classes = sorted({name for names in lists for name in names or ()}, key=numbers_first)
     code = {name: number for number, name in enumerate(classes)}
     entries = [(row, code[name], 1) for row, names in enumerate(lists) for name in names or ()]
     known = [row for row, names in enumerate(lists) if names is not None]
     notes = [f"listed labels are present, others {unlisted}; images without a list are unknown"]
+    notes += [note] if note else []
     if len(known) < len(lists):
         notes.append(f"{len(lists) - len(known)} images have no {column}: their labels are unknown")
     if classes and all(map(str.isdigit, classes)):

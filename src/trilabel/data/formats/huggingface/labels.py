@@ -3,15 +3,18 @@
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trilabel.data.formats._shared.assemble import Box, Entry
 from trilabel.data.formats._shared.json_document import short
+from trilabel.data.formats._shared.tag_lists import separator_of
 from trilabel.data.formats.huggingface.metadata import Metadata, plain
 from trilabel.data.formats.huggingface.writing import NO_CLASS
 
@@ -74,16 +77,23 @@ def unpack(table: Metadata, row: int, column: str) -> Any:
     raise table.error_at(row, f'{column} is {short(cell)}, not a list or object; write for example ["cat", "dog"]')
 
 
-def listed(table: Metadata, row: int, column: str) -> list[str] | None:
-    """The labels in a cell: a list or a text; None if it is empty.
+def choose_separator(path: Path, table: Metadata, column: str) -> tuple[str, str]:
+    """(what separates the labels in texts of a column, "" if each is one label; a note on that).
 
-    In a column with a name in the plural a text may contain several labels, separated by comma, semicolon or bar.
+    In a column with a name in the plural that is a comma, semicolon or bar wherever these occur.
     """
+    texts = Counter(cell for cell in table.columns[column] if isinstance(cell, str))
+    mark, note = separator_of(path, texts, lists=column.endswith("s"))
+    return ",;|" if column.endswith("s") and mark in (",", ";", "|") else mark, note
+
+
+def listed(table: Metadata, row: int, column: str, separator: str) -> list[str] | None:
+    """The labels in a cell: a list or a text; None if it is empty. Any letter of `separator` separates."""
     cell = table.columns[column][row]
     if cell is None:
         return None
     if isinstance(cell, str):
-        parts = re.split(r"[,;|]", cell) if column.endswith("s") else [cell]
+        parts = re.split(f"[{re.escape(separator)}]", cell) if separator else [cell]
         return [text for part in parts if (text := part.strip())]
     return [_name(table, row, column, item) for item in (cell if isinstance(cell, list) else [cell])]
 

@@ -18,6 +18,7 @@ from trilabel.errors import TrilabelError
 from trilabel.input_files import TEXT_BYTES, limit, too_much
 
 _KINDS = (".csv", ".jsonl", ".parquet")
+_MOST_FOLDERS = 20  # with more, they are classes or something else, and searching all of them is slow
 # A column "image" may be in any table; only file_name is specific to image folders.
 _NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": rb'"([^"\\]*_)?file_name"\s*:'}
 
@@ -44,7 +45,9 @@ def find(path: Path) -> list[Path]:
     """The metadata files at this path: itself, or those of a folder, or of the folders inside."""
     if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
         return [path] if path.stem == "metadata" and path.suffix in _KINDS else []
-    for folders in ([path], _folders(path), _folders(path / "data")):
+    inside = _folders(path)
+    deeper = [folder for outer in inside for folder in _folders(outer)] if len(inside) <= _MOST_FOLDERS else []
+    for folders in ([path], inside, _folders(path / "data"), deeper):
         found = [folder / f"metadata{kind}" for folder in folders for kind in _KINDS]
         if files := [file for file in found if os.path.isfile(file)]:  # noqa: PTH113
             return files

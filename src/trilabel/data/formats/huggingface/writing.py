@@ -1,6 +1,8 @@
-"""Writing a Hugging Face image folder: metadata.csv with a column for each class."""
+"""Writing a Hugging Face image folder: metadata.csv with a column for each class, at its top or in each split."""
 
 import os
+import re
+from itertools import compress
 from pathlib import Path
 
 from trilabel.data.dataset import Dataset
@@ -14,16 +16,23 @@ from trilabel.labels import Labels
 ID_COLUMN = "trilabel_id"  # ids, where they are not the names of files
 NO_CLASS = {"file_name", "image", "split", ID_COLUMN, "id", "image_id", "width", "height"}
 NO_CLASS |= {"labels", "label", "tags", "objects"}
+# Folders that Hugging Face's loader takes for splits: a metadata.csv above them belongs to none, and is not read.
+_SPLIT_FOLDER = re.compile(
+    r"(.*[-._ 0-9])?(train|training|validation|valid|dev|val|test|testing|eval|evaluation)([-._ 0-9].*)?"
+)
+_DEEPEST = 2  # split folders that `read` finds
 _SPLITS = {"dev": "val", "eval": "test", "evaluation": "test"} | {name: name for name in ("train", "val", "test")}
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes metadata.csv into the folder `path`; images stay where they are, and file names are relative to `path`.
+    """Writes metadata.csv into the folder `path`, or where all images are in folders of splits, one into each of these.
 
-    A cell is 1 (present), 0 (absent) or empty (unknown). Beside file_name there are columns split, where there are
-    splits, and trilabel_id, where ids are not the names of files.
+    Images stay where they are; file names are relative to the folder of their metadata.csv. A cell is 1 (present), 0
+    (absent) or empty (unknown); in a class with unknown labels it is 1.0 or 0.0, so that all files have the same types.
+    Beside file_name there are columns split, where folders do not name the splits, and trilabel_id, where ids are not
+    the names of files.
     """
-    labels, file = dataset.labels, path / "metadata.csv"
+    labels, top = dataset.labels, path / "metadata.csv"
     notes = [f"{len(dataset.boxes.cls)} boxes are not written"] if dataset.boxes is not None else []
     if empty := sum(not len(rows) for rows in dataset.splits.values()):
         notes.append(f"{empty} splits without images are left out")
@@ -34,17 +43,43 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         names = [name.replace(os.sep, "/") for name in relative_to(dataset.paths, path)]
     if outside := sum(name.startswith("../") for name in names):
         notes.append(f"{outside} images are outside this folder: Hugging Face's loader needs them in it; move them")
-    _refuse_unreadable(file, labels, names)
-    columns = {"file_name": names}
+    _refuse_unreadable(top, labels, names)
+    folders = _folders(names, notes)
+    columns = {"file_name": [name.removeprefix(folder) for name, folder in zip(names, folders, strict=True)]}
     if names != list(labels.ids):
         columns[ID_COLUMN] = list(labels.ids)
-    if dataset.splits or any(map(split_of, names)):
-        columns["split"] = split_column(dataset, file)
-    rows = ([*start, *row] for *start, row in zip(*columns.values(), label_cells(labels), strict=True))
-    write_csv(file, [*columns, *labels.classes], rows)
+    splits = split_column(dataset, top)
+    if splits != list(map(split_of, names)) or ("" in folders and dataset.splits):
+        columns["split"] = splits
+    rows = [[*start, *row] for *start, row in zip(*columns.values(), label_cells(labels, floats=True), strict=True)]
+    for folder in dict.fromkeys(folders):
+        here = compress(rows, (other == folder for other in folders))
+        write_csv(path / folder / "metadata.csv", [*columns, *labels.classes], here)
+    if "" not in folders and top.is_file():
+        top.unlink()
+        notes.append(f"{top} is removed: the files in the folders of splits replace it")
     if count := count_formulas(labels.classes, dataset.splits, *(columns[name] for name in columns if name != "split")):
         notes.append(formula_note(count, offered=False))
     return notes
+
+
+def _folders(names: list[str], notes: list[str]) -> list[str]:
+    """The folder of the metadata of each image, with a slash at the end: that of its split, or "" for all."""
+    folders = [_split_folder(name) for name in names]
+    if "" not in folders:
+        return folders
+    if inside := sum(map(bool, folders)):
+        notes.append(
+            f"{inside} images are in folders of splits and others are not: Hugging Face's loader shows no labels, "
+            "because one metadata.csv belongs to no split; move the others"
+        )
+    return [""] * len(names)
+
+
+def _split_folder(name: str) -> str:
+    parts = name.split("/")[:-1]
+    depth = next((place for place, part in enumerate(parts, 1) if _SPLIT_FOLDER.fullmatch(part)), 0)
+    return "/".join(parts[:depth]) + "/" if 0 < depth <= _DEEPEST and ".." not in parts else ""
 
 
 def split_of(name: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, assemble
 from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
-from trilabel.data.image_paths import RootedPaths, is_image, relative_to, root_of
+from trilabel.data.image_paths import RootedPaths, is_image, moved, relative_to, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
@@ -53,7 +53,8 @@ def read(
     ids, numbers, counts = read_listed(path, MOST_CLASSES if names is None else len(names), source)
     if names is None:
         names = Names.numbered(int(numbers.max(initial=0)) + 1)
-    paths = RootedPaths(root_of(images, [path.parent, path.parent / "images"], ids), ids)
+    root = root_of(images, [path.parent, path.parent / "images"], ids)
+    paths, elsewhere = moved(RootedPaths(root, ids), [root, root / "images"])
     rows = np.repeat(np.arange(len(ids)), counts)
     labels = Labels.from_entries(rows, numbers, np.ones(len(rows), np.int8), names, ids)
     repeated = len(numbers) - labels.known
@@ -62,7 +63,7 @@ def read(
             f"{path}: every line has {counts[0]} cells of 0 and 1, so it is a table, not a list of class numbers; "
             "give it a first line image,class,class,… and read it with format='csv'"
         )
-    notes = tuple(_notes(unlisted, source, int((counts == 0).sum()), repeated))
+    notes = (*_notes(unlisted, source, int((counts == 0).sum()), repeated), *elsewhere)
     if unlisted == "unknown":  # millions of labels are too many to pass on one by one
         return Dataset(ids, paths, labels, notes=notes)
     entries = ((row, column, 1) for row, column in zip(rows.tolist(), numbers.tolist(), strict=True))

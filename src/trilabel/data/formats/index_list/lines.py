@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.image_paths import is_image
-from trilabel.data.text_files import read_lines, read_text
+from trilabel.data.text_files import read_lines, read_text, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -100,7 +100,7 @@ class _Numbers(dict[str, int]):
     def __missing__(self, text: str) -> int:
         number = number_of(text)
         if number is None:
-            raise ValueError(f"{text.strip()!r} is not the number of a class; use whole numbers from 0")
+            raise ValueError(f"{shown(text.strip())} is not the number of a class; use whole numbers from 0")
         if number >= self.classes:
             has = f"{self.named_by} names {self.classes}" if self.named_by else f"at most {self.classes:,} are read"
             raise ValueError(f"there is no class {number}: {has}, the first is 0; pass the right file as classes")
@@ -118,7 +118,7 @@ def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
         except ValueError as error:
             raise TrilabelError(f"{path}, line {line}: {error}") from None
         if not image:
-            raise TrilabelError(f"{path}, line {line}: {text!r} names no image")
+            raise TrilabelError(f"{path}, line {line}: {shown(text, 80)} names no image")
         images.append(image)
         numbers.extend(found)
         counts.append(len(found))

@@ -1,4 +1,4 @@
-"""Label Studio: a project exported as JSON or JSON-MIN, labelled with choices, taxonomies or regions."""
+"""Label Studio: a project exported as JSON, JSON-MIN, CSV or TSV, labelled with choices, taxonomies or regions."""
 
 import re
 from collections import Counter
@@ -11,9 +11,10 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Entry, Unlisted, assemble
 from trilabel.data.formats._shared.json_document import Json, first_key
 from trilabel.data.formats.label_studio.images import short_names
+from trilabel.data.formats.label_studio.table import is_table, read_records
 from trilabel.data.formats.label_studio.tasks import Export, FieldChoice, Task
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, root_of
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, moved, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
@@ -23,14 +24,18 @@ __all__ = ["RULE", "detect", "read", "write"]
 RULE = "what annotators chose or drew is present, the rest unknown; skipped and unannotated images are unknown"
 _MARKS = re.compile(rb'"(was_cancelled|from_name|annotation_id|completions)"\s*:')
 _DATA, _LISTS = re.compile(rb'"data"\s*:\s*\{'), re.compile(rb'"(annotations|predictions)"\s*:\s*\[')
+_TASK = re.compile(rb'"task"\s*:\s*\{')
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a JSON list that starts with keys of Label Studio."""
-    if path.suffix.lower() != ".json" or not path.is_file() or first_key(path) != "[":
-        return False
-    start = peek(path)[: 1 << 16]
-    return bool(_MARKS.search(start) or (_DATA.search(start) and _LISTS.search(start)))
+    """Whether this is a JSON list or object that starts with keys of Label Studio, or a table with its columns."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return is_table(path)
+    start, first = peek(path)[: 1 << 16], first_key(path)
+    has_task = _DATA.search(start) and (_LISTS.search(start) or _TASK.search(start))
+    if first == "[":
+        return bool(_MARKS.search(start) or has_task)
+    return bool(first is not None and has_task and _MARKS.search(start))
 
 
 def read(
@@ -44,14 +49,14 @@ def read(
     no others count. A choice in a taxonomy is called by its path, and all that is above it is present as well.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
-    found = Export(Json.read(path, list), field)
+    found = Export(_records(path), field)
     tasks = found.tasks
     if not tasks:
-        raise TrilabelError(f"{path}: contains no tasks; export the project as JSON or JSON-MIN")
+        raise TrilabelError(f"{path}: contains no tasks; export the project as JSON, JSON-MIN or CSV")
     if field is not None and field not in found.fields:
         known = ", ".join(map(repr, found.fields)) or "(none)"
         raise TrilabelError(f"{path}: field={field!r}: nothing was labelled in it; use one of {known}")
-    names = _names(tasks)
+    names = short_names([task.image for task in tasks])
     title, classes = _classes(tasks)
     number = {name: position for position, name in enumerate(classes)}
     column = {this: number[name] for this, name in title.items()}
@@ -63,6 +68,7 @@ def read(
     odd = {
         "images were skipped: they are unknown": sum(task.skipped and not task.annotations for task in tasks),
         "images have no annotation: they are unknown": sum(not (task.skipped or task.annotations) for task in tasks),
+        "tasks have the image of another one: they count as further annotators of it": found.repeated,
         "labels that only some annotators of an image give are unknown": disputed,
         "boxes of labels that are not present left out": len(all_boxes) - len(boxes),
         "classes are called 'field: choice', because several fields offer the choice": len(
@@ -73,10 +79,11 @@ def read(
     read_from = ", ".join(map(repr, found.fields if field is None else [field]))
     texts = ", ".join(map(repr, found.texts)) if field is None else ""
     splits = [task.data.value.get("split") for task in tasks]
+    paths, elsewhere = _paths(path, images, names, tasks)
     return assemble(
         path,
         ids=_ids(tasks, names),
-        paths=_paths(path, images, names, tasks),
+        paths=paths,
         classes=classes,
         entries=entries,
         absent_in=absent_in,
@@ -87,18 +94,18 @@ def read(
             f"the rest of an annotated image is {unlisted}",
             *([f"texts in {texts} are read as labels, chosen or typed; field selects one field"] if texts else []),
             *(f"{count} {what}" for what, count in odd.items() if count),
+            *elsewhere,
         ],
     )
 
 
-def _names(tasks: list[Task]) -> list[str]:
-    names = short_names([task.image for task in tasks])
-    first: dict[str, Task] = {}
-    for name, task in zip(names, tasks, strict=True):
-        if (before := first.setdefault(name, task)) is not task:
-            where = f"[{before.place.path[0]}]"
-            raise task.place.error_at(f"has the image {name!r}, as has {where}; remove one of the two tasks")
-    return names
+def _records(path: Path) -> list[Json]:
+    """The records of an export: of a table, of a list, or the only one."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return read_records(path)
+    if first_key(path) not in ("[", None):
+        return [Json.read(path)]
+    return [record for _, record in Json.read(path, list).items()]
 
 
 def _ids(tasks: list[Task], names: list[str]) -> list[str]:
@@ -106,15 +113,16 @@ def _ids(tasks: list[Task], names: list[str]) -> list[str]:
     return [own if isinstance(own, str) else name for own, name in zip(noted, names, strict=True)]
 
 
-def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> RootedPaths:
-    """Where the images are. Uploaded files may have their original names there."""
+def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[Task]) -> tuple[RootedPaths, list[str]]:
+    """Where the images are, and notes on that. Uploaded files may have their original names there."""
     usual = (path.parent, path.parent / "images")
     before = [
         UPLOAD_PREFIX.sub("", name, count=1) if "/data/upload/" in task.image else name
         for name, task in zip(names, tasks, strict=True)
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)
-    return RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
+    best = RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
+    return moved(best, usual if images is None else [Path(images)])
 
 
 def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:

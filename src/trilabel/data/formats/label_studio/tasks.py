@@ -1,4 +1,4 @@
-"""Exports of Label Studio, in full (JSON) or flat (JSON-MIN): tasks, and their annotations."""
+"""Exports of Label Studio, in full (JSON) or flat (JSON-MIN, CSV): tasks, and their annotations."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ FieldChoice = tuple[str, str]  # field ("" for a region: what it shows does not 
 Corners = tuple[float, float, float, float]
 Result = tuple[str, str, Json, Json]  # field, type, value, where the size of the image is
 
-_BESIDE = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
+_BESIDE = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
 _BESIDE |= {"split", "trilabel_id", "trilabel_classes"}
 _FAR = 1e6  # nothing larger, in percent or pixels, can have been drawn
 
@@ -32,24 +32,24 @@ class Task:
 class Export:
     """All tasks of an export, their labelled fields, which of these contain texts, and which results were not used."""
 
-    def __init__(self, document: Json, field: str | None) -> None:
+    def __init__(self, records: Iterable[Json], field: str | None) -> None:
         self.fields: Counter[str] = Counter()
         self.texts: dict[str, None] = {}  # in order
         self.others: Counter[str] = Counter()
         self._field = field
         tasks: dict[str, Task] = {}
-        for number, record in document.items():
-            full = "annotations" in record.value or isinstance(record.value.get("data"), dict)
-            data = record.item("data", dict) if full else record
+        for number, record in enumerate(records):
+            full, data = _data(record)
             image = address_of(data)
             # In JSON-MIN every annotator of a task has a record of their own.
             key = f"{number}" if full else f"id {record.value.get('id', image)}"
             task = tasks.setdefault(key, Task(record, data, image, [], []))
             if task.image != image:
-                raise data.error_at(f"has the id of [{task.place.path[0]}] but another image; correct one of them")
+                before = "".join(f"[{part}]" for part in task.place.path)
+                raise data.error_at(f"has the id of {before} but another image; correct one of them")
             for results in _annotations(record, task) if full else [_flat(record, image, self.texts)]:
                 task.annotations.append(set(self._said(results, task)))
-        self.tasks = list(tasks.values())
+        self.tasks, self.repeated = _joined(tasks.values())
 
     def _said(self, results: Iterable[Result], task: Task) -> Iterator[tuple[FieldChoice, int]]:
         for name, kind, value, sizes in results:
@@ -67,6 +67,27 @@ class Export:
                         task.boxes.append((this, _box(value, sizes)))
 
 
+def _data(record: Json) -> tuple[bool, Json]:
+    """Whether a record is a task in full (or an annotation with its task, as in cloud storage), and the task's data."""
+    if "result" in record.value and isinstance(record.value.get("task"), dict):
+        return True, record.item("task", dict).item("data", dict)
+    full = "annotations" in record.value or isinstance(record.value.get("data"), dict)
+    return full, record.item("data", dict) if full else record
+
+
+def _joined(tasks: Iterable[Task]) -> tuple[list[Task], int]:
+    """One task for each image, and how many others there were: their annotators count as further ones of the image."""
+    first: dict[str, Task] = {}
+    repeated = 0
+    for task in tasks:
+        if (before := first.setdefault(task.image, task)) is not task:
+            before.annotations += task.annotations
+            before.boxes += task.boxes
+            before.skipped |= task.skipped
+            repeated += 1
+    return list(first.values()), repeated
+
+
 def _is_label(kind: str) -> bool:
     return kind in ("choices", "taxonomy") or kind.endswith("labels")
 
@@ -75,7 +96,8 @@ def _annotations(record: Json, task: Task) -> Iterator[Iterator[Result]]:
     """The results of each annotation that counts."""
     key = "annotations" if "annotations" in record.value else "completions"  # as they were called until 2021
     done = []
-    for _, one in record.item(key, list, []).items():
+    given = [record] if "task" in record.value and "result" in record.value else None
+    for one in given or [one for _, one in record.item(key, list, []).items()]:
         if one.get("was_cancelled", bool, False) or one.get("skipped", bool, False):
             task.skipped = True
         else:
@@ -105,7 +127,7 @@ def _flat(record: Json, image: str, texts: dict[str, None]) -> Iterator[Result]:
                 value = {"choices": [value]}
             kinds = [kind for kind in value if _is_label(kind)] if isinstance(value, dict) else []
             for kind in kinds or [key]:
-                place = Json(record.file, value if kinds else {}, (*record.path, *inside))
+                place = type(record)(record.file, value if kinds else {}, (*record.path, *inside))
                 yield key, kind, place, place
 
 

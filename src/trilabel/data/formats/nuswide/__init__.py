@@ -15,7 +15,7 @@ from trilabel.data.formats.nuswide import table as nuswide_table
 from trilabel.data.formats.nuswide.table import slashes
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.options import check_choice
-from trilabel.data.text_files import read_lines
+from trilabel.data.text_files import read_lines, shown
 from trilabel.errors import TrilabelError
 from trilabel.input_files import read_input
 from trilabel.labels.names import Names
@@ -178,7 +178,7 @@ def _column(file: Path, count: int, images: Path) -> NDArray[np.bool_]:
         found = list(read_lines(file))
         for line, text in found:
             if text not in ("0", "1"):
-                raise TrilabelError(f"{file}, line {line}: {text!r} is neither 1 (present) nor 0 (absent)")
+                raise TrilabelError(f"{file}, line {line}: {shown(text, 80)} is neither 1 (present) nor 0 (absent)")
         raise TrilabelError(f"{file}: {len(found)} labels for the {count} images of {images.name}; unpack it again")
     present: NDArray[np.bool_] = np.frombuffer(digits, np.uint8) == ord("1")
     return present

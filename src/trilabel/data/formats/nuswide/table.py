@@ -10,7 +10,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import assemble
 from trilabel.data.image_paths import RootedPaths, root_of
 from trilabel.data.tables import read_rows, rows_of
-from trilabel.data.text_files import peek
+from trilabel.data.text_files import peek, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -56,7 +56,9 @@ def read(file: Path, images: str | Path | None, split: str) -> Dataset:
         try:
             listed.append(lists[text])
         except KeyError:
-            raise TrilabelError(f"{where} {text!r} is not a list of concepts, such as ['clouds', 'sky']") from None
+            raise TrilabelError(
+                f"{where} {shown(text, 80)} is not a list of concepts, such as ['clouds', 'sky']"
+            ) from None
         splits.append(cells[columns[1]])
     classes = sorted({name for names in listed for name in names})
     if not classes:

@@ -16,6 +16,7 @@ from trilabel.data.formats._shared.table_file import DamagedTable, NameTooLong, 
 from trilabel.data.formats.openimages.files import LEFT_OUT, ClassChoice, label_files
 from trilabel.data.image_paths import locate
 from trilabel.data.options import check_choice
+from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
@@ -200,6 +201,6 @@ def _refuse(file: TableFile, columns: _Columns, sign: _Sign, otherwise: str = ""
             raise TrilabelError(f"{where}: an image and a class must be named")
         if sign(row[columns.confidence]) == _NO_LABEL:
             allowed = "1 (present) or 0 (absent)" if sign is _verified else "between 0 and 1"
-            raise TrilabelError(f"{where}: confidence {row[columns.confidence]!r} is not {allowed}")
+            raise TrilabelError(f"{where}: confidence {shown(row[columns.confidence])} is not {allowed}")
     if otherwise:
         raise TrilabelError(f"{file.path}: cannot be read as a table ({otherwise})")

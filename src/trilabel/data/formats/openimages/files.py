@@ -16,6 +16,7 @@ from trilabel.errors import TrilabelError
 LEFT_OUT = -1  # the column of a class that is not requested
 _SPLITS = ("train", "validation", "val", "test")
 _MOST_FOLDERS = 50  # of a release; with more it is something else, and searching all of them is slow
+_HEADERS = ("labelname", "label_name", "label", "mid", "code", "class", "id")  # the first cell of a header
 _RELEASES = ("oidv7-", "oidv6-", "")
 
 
@@ -102,7 +103,7 @@ def _descriptions(file: Path | None) -> dict[str, str]:
         return found
     for number, line in read_lines(file):
         cells = _cells(line)
-        if number == 1 and cells and not cells[0].startswith("/"):  # releases since V6 have a header
+        if not found and cells and cells[0].strip().lower() in _HEADERS:  # of releases since V6
             continue
         if len(cells) != 2 or not all(cells):
             raise TrilabelError(f"{file}, line {number}: {line[:60]!r} is not a class code and its name")

@@ -1,0 +1,91 @@
+"""Probabilities that mean what they say: a correction of logits fitted on known labels, and how far off they are."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+from trilabel.metrics.matrices import LabelMatrix, Matrix, Truth, check_inputs, to_float32
+
+Floats = NDArray[np.float64]
+
+_LARGEST_LOGIT = 50.0
+_FEW_LABELS = 1.0  # a class's own shift of one logit costs as much as half a bit of likelihood
+_BINS = 15
+
+
+class Calibration(NamedTuple):
+    """logit → slope · logit + shift of the class. The order of images within a class stays as it is."""
+
+    slope: float
+    shifts: Floats  # C
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        """N×C calibrated logits."""
+        return logits * self.slope + torch.from_numpy(self.shifts).to(logits)
+
+
+def fit_calibration(logits: Matrix, labels: LabelMatrix) -> Calibration:
+    """The slope and the shifts that explain the known labels best; logits and labels are N×C.
+
+    Classes share the slope; their shifts differ as far as their labels say so, and a class without known labels has the
+    common one. Needs known positives and negatives.
+
+    >>> generator = np.random.default_rng(0)
+    >>> logits = generator.normal(0, 3, (20000, 2))
+    >>> truth = generator.random((20000, 2)) < 1 / (1 + np.exp(-(0.5 * logits + [0, -1])))
+    >>> found = fit_calibration(logits, np.where(truth, 1, -1))
+    >>> round(found.slope, 1), found.shifts.round(1) + 0
+    (0.5, array([ 0., -1.]))
+    """
+    table, truth = check_inputs(logits, labels)
+    values, columns, present = _known(table, truth)
+    if not 0 < present.sum() < len(present):
+        raise TrilabelError("calibration needs labels that are known to be present and to be absent")
+    classes = table.shape[1]
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        slope, common, own = np.exp(parameters[0]), parameters[1], parameters[2:]
+        z = slope * values + common + own[columns]
+        error = 1 / (1 + np.exp(-z)) - present
+        cost = np.logaddexp(0, z).sum() - z[present].sum()
+        gradient = np.concatenate(([slope * (error @ values), error.sum()], np.bincount(columns, error, classes)))
+        gradient[2:] += _FEW_LABELS * own
+        gradient[0] += _FEW_LABELS * parameters[0]
+        return cost + 0.5 * _FEW_LABELS * (own @ own + parameters[0] ** 2), gradient
+
+    with np.errstate(over="ignore"):
+        bounds = [(-4, 4), *[(None, None)] * (1 + classes)]
+        found = minimize(loss, np.zeros(2 + classes), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Calibration(float(np.exp(found[0])), found[1] + found[2:])
+
+
+def expected_calibration_error(probabilities: Matrix, labels: LabelMatrix) -> float:
+    """Mean distance of a probability from the share that is present among known labels scored alike (15 bins).
+
+    >>> expected_calibration_error(np.array([[0.8], [0.8], [0.8], [0.8]]), np.array([[1], [1], [1], [-1]])).__round__(2)
+    0.05
+    """
+    values, _, present = _known(*check_inputs(probabilities, labels))
+    if not len(values):
+        return float("nan")
+    if values.min() < 0 or values.max() > 1:
+        raise TrilabelError("the calibration error is of probabilities, from 0 to 1; give those, not logits")
+    bins = np.minimum((values * _BINS).astype(int), _BINS - 1)
+    return float(np.abs(np.bincount(bins, values - present, _BINS)).sum() / len(values))
+
+
+def _known(table: Tensor, truth: Truth) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+    """(scores, classes, whether present) of all known labels."""
+    if isinstance(truth, Tensor):
+        rows, columns = truth.nonzero(as_tuple=True)
+        signs = truth[rows, columns]
+    else:
+        coo = truth.tocoo()
+        rows, columns, signs = (torch.from_numpy(np.asarray(part)).long() for part in (*coo.coords, coo.data))
+    values = to_float32(table)[rows.to(table.device), columns.to(table.device)].double().cpu().numpy()
+    return values.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT), columns.cpu().numpy(), (signs > 0).cpu().numpy()

@@ -1,0 +1,123 @@
+"""Scores from which classes count as present: those with the best F1 on known labels, not fitted to their noise."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trilabel.errors import TrilabelError
+from trilabel.metrics.matrices import LabelMatrix, Matrix, Truth, check_inputs, to_float32
+from trilabel.metrics.means import harmonic_mean, mean
+
+Floats = NDArray[np.float64]
+
+_FOLDS = 5
+_STEPS = 400  # thresholds that are tried, at equal shares of the known positives
+_LARGEST_SCORE = 1e6
+_SHRINKING = (0.0, 3.0, 10.0, 30.0, 100.0, np.inf)  # positives at which a class's own threshold counts half
+
+
+def fit_thresholds(scores: Matrix, labels: LabelMatrix, seed: int = 0) -> Floats:
+    """A threshold for each class [C]; present is a score >= it. Scores (logits, for choice) and labels are N×C.
+
+    Each class has the threshold of its best F1, drawn to a common one (the best CF1) the more, the fewer positives of
+    it are known. How much is chosen by cross-validation over images. Needs known positives and negatives.
+
+    >>> scores = np.array([[2.0], [1.0], [0.5], [-1.0], [-2.0], [-3.0]] * 10)
+    >>> fit_thresholds(scores, np.array([[1], [1], [1], [-1], [-1], [-1]] * 10)).round(1)
+    array([-0.2])
+    """
+    table, truth = check_inputs(scores, labels)
+    known = _Known.of(table, truth)
+    if not 0 < known.present.sum() < len(known.present):
+        raise TrilabelError("thresholds need labels that are known to be present and to be absent")
+    steps = _tried(known.scores, known.present)
+    part = np.random.default_rng(seed).permutation(table.shape[0]) % _FOLDS
+    folds = [known.counted(steps, part[known.images] == fold) for fold in range(_FOLDS)]
+    everything = sum(folds[1:], start=folds[0])
+    held_out = np.zeros((len(_SHRINKING), 3, table.shape[1]))
+    for fold in folds:
+        candidates = _shrunk(everything - fold, steps)
+        held_out += np.stack([_at(fold, steps, thresholds) for thresholds in candidates])
+    quality = [_cf1(*counts) for counts in held_out]
+    best = max(range(len(_SHRINKING)), key=lambda number: (quality[number], number))
+    return _shrunk(everything, steps)[best]
+
+
+class _Known(NamedTuple):
+    """The known labels, one after the other."""
+
+    images: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scores: Floats
+    present: NDArray[np.bool_]
+    classes: int
+
+    @classmethod
+    def of(cls, table: Tensor, truth: Truth) -> "_Known":
+        dense = truth.cpu().numpy() if isinstance(truth, Tensor) else None
+        rows, columns = (dense if dense is not None else truth).nonzero()
+        signs = dense[rows, columns] if dense is not None else np.asarray(truth[rows, columns]).ravel()
+        values = to_float32(table).cpu().numpy()[rows, columns].astype(np.float64)
+        return cls(rows, columns, values.clip(-_LARGEST_SCORE, _LARGEST_SCORE), signs > 0, table.shape[1])
+
+    def counted(self, steps: Floats, chosen: NDArray[np.bool_]) -> Floats:
+        """[2, C, S + 1]: present, and all, of each class that reach at least the first so many steps."""
+        place = np.searchsorted(steps, self.scores[chosen], side="right")
+        cell = self.columns[chosen] * (len(steps) + 1) + place
+        size, present = self.classes * (len(steps) + 1), self.present[chosen]
+        counts = np.stack([np.bincount(cell[present], minlength=size), np.bincount(cell, minlength=size)])
+        reached = counts.reshape(2, self.classes, -1)[:, :, ::-1].cumsum(2)[:, :, ::-1]
+        return reached.astype(np.float64)
+
+
+def _tried(scores: Floats, present: NDArray[np.bool_]) -> Floats:
+    """Thresholds to try, in rising order: between neighboring scores, at equal shares of the positives."""
+    different = np.unique(scores)
+    between = np.append(different[0] - 1, (different[1:] + different[:-1]) / 2)
+    wanted = np.unique(np.quantile(scores[present], np.linspace(0, 1, _STEPS)))
+    steps: Floats = between[np.unique(np.searchsorted(between, wanted, side="right") - 1)]
+    return steps
+
+
+def _shrunk(counts: Floats, steps: Floats) -> list[Floats]:
+    """For each degree of shrinking the thresholds [C] by these counts."""
+    hits, chosen = counts[0, :, 1:], counts[1, :, 1:]  # at each of the steps
+    present, known = counts[:, :, 0]
+    f1 = 2 * hits / np.maximum(chosen + present[:, None], 1)
+    own = _middle_of_best(f1, steps)
+    by_step = np.array([_cf1(hits[:, step], chosen[:, step], present, known) for step in range(len(steps))])
+    common = _middle_of_best(by_step[None], steps)[0]
+    judged = np.where((present > 0) & (known > present), present, 0)
+    found = []
+    for amount in _SHRINKING:
+        weight = judged / (judged + amount) if amount else (judged > 0).astype(float)
+        found.append(weight * own + (1 - weight) * common)
+    return found
+
+
+def _middle_of_best(quality: Floats, steps: Floats) -> Floats:
+    """The step with the highest value in each row; of several in a row the middle."""
+    first = quality.argmax(1)
+    rows = np.arange(len(quality))
+    best = quality >= quality[rows, first][:, None]
+    beyond = ~best & (np.arange(len(steps)) > first[:, None])
+    last = np.where(beyond.any(1), beyond.argmax(1) - 1, len(steps) - 1)
+    return np.asarray((steps[first] + steps[last]) / 2)
+
+
+def _at(counts: Floats, steps: Floats, thresholds: Floats) -> Floats:
+    """[3, C]: present and chosen, chosen, present, of the counted labels at thresholds between the steps."""
+    place = np.searchsorted(steps, thresholds, side="left").clip(0, len(steps) - 1) + 1
+    rows = np.arange(len(thresholds))
+    return np.stack([counts[0, rows, place], counts[1, rows, place], counts[0, :, 0]])
+
+
+def _cf1(hits: Floats, chosen: Floats, present: Floats, known: Floats | None = None) -> float:
+    """The harmonic mean of precision and recall, each a mean over classes; 0 where there is none."""
+    judged = present > 0 if known is None else (present > 0) & (known > present)
+    if not judged.any():
+        return 0.0
+    precision, recall = (mean((hits / np.maximum(whole, 1))[judged]) for whole in (chosen, present))
+    return harmonic_mean(precision, recall)
