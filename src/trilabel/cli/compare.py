@@ -14,6 +14,7 @@ from trilabel.cli.render import print_json, print_line
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     from trilabel.compare import Comparison, Spec
@@ -101,7 +102,7 @@ class Compare:
                 run_and_report(comparison, finished_one)
         except (KeyboardInterrupt, SystemExit):
             done, planned = len(comparison.cells), len(comparison.spec.cell_keys())
-            log.info(f"stopped with {done} of {planned} cells finished; the same command resumes")
+            log.info(f"stopped with {done} of {plural(planned, 'cell')} finished; the same command resumes")
             raise
         if not comparison.cells:
             raise TrilabelError("no run finished (see the errors above)")

@@ -10,6 +10,7 @@ import tyro
 from trilabel.cli.arguments import NamesAndValues, UsageError, absolute_path, split_pair, split_pairs
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.printable import in_number
 from trilabel.settings import read_as
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Data
     arguments = _reader_arguments(data, format, reader, options)
     dataset = readers.read(data, **arguments)
     for note in dataset.notes:
-        log.info(f"{data}: {note}")
+        log.info(f"{data}: {in_number(note)}")
     if "unlisted" not in arguments and _may_list_all(reader, dataset):
         log.info(f"{data}: if labels that are not listed are absent, {how} --read unlisted=absent")
     return dataset

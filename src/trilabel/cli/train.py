@@ -14,6 +14,7 @@ from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
+from trilabel.printable import command_line, plural
 from trilabel.recipes import resolve
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def _print_result(run: "Run", as_json: bool) -> None:
         epochs = sum(record.stage == run.best.stage for record in run.history)
         print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
     else:
-        print_line(f"{len(run.history)} epochs done; no validation, so the last one is kept")
+        print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")
-    return print_line(f"try next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+    words = ("trilabel", "predict", run.folder, "IMAGES", "--out", "predictions.csv")
+    return print_line(f"try next: {command_line(*words)}")

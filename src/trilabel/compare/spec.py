@@ -93,7 +93,7 @@ def method_row(method: str, base: Config) -> MethodRow:
     if method not in METHODS:
         raise unknown_name_error("method", method, METHODS)
     heads = METHODS[method].heads
-    head = {} if not heads or base.head in heads else {"head": heads[0], "head_settings": {}}
+    head: dict[str, Any] = {} if not heads or base.head in heads else {"head": heads[0], "head_settings": {}}
     return MethodRow(method, replace(base, method=method, settings={}, **head))
 
 
