@@ -7,6 +7,7 @@ window or worse. So what is printed or logged passes through here, in the few pl
 import os
 import re
 import shlex
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,7 +61,30 @@ def shorten(text: str, letters: int) -> str:
     if len(text) <= letters:
         return text
     end = letters // 4
-    return f"{text[: letters - end - 1]}…{text[-end:]}"
+    return f"{text[: cut_before(text, letters - end - 1)]}…{text[cut_after(text, len(text) - end) :]}"
+
+
+def cut_before(text: str, place: int) -> int:
+    """The last place up to this one where a text can be cut: an accent or a part of an emoji stays with its letter.
+
+    >>> "cafe\N{COMBINING ACUTE ACCENT}"[: cut_before("cafe\N{COMBINING ACUTE ACCENT}", 4)]
+    'caf'
+    """
+    while 0 < place < len(text) and _belong_together(text[place - 1], text[place]):
+        place -= 1
+    return place
+
+
+def cut_after(text: str, place: int) -> int:
+    """The first place from this one on where a text can be cut."""
+    while 0 < place < len(text) and _belong_together(text[place - 1], text[place]):
+        place += 1
+    return place
+
+
+def _belong_together(before: str, after: str) -> bool:
+    joined = "\N{ZERO WIDTH JOINER}"
+    return joined in (before, after) or unicodedata.category(after).startswith("M")
 
 
 def plural(count: int, one: str, many: str = "") -> str:
