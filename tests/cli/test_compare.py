@@ -216,7 +216,7 @@ def test_ctrl_c_exits_130_and_the_same_command_resumes(project, tmp_path, capsys
     command = ["compare", project / "labels.csv", *QUICK, *arguments]
     stopped = stopped_command(command, signal.SIGINT, "last.safetensors")
     assert stopped.returncode == 130 and stopped.stdout == "" and "Traceback" not in stopped.stderr
-    assert "stopped with 0 of 1 cells finished; the same command resumes" in stopped.stderr
+    assert "stopped with 0 of 1 cell finished; the same command resumes" in stopped.stderr
     (folder,) = (folder for folder in (out / "cells").iterdir() if folder.is_dir())
     before = len((folder / "metrics.jsonl").read_text().splitlines())
     assert before < 50 and (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()

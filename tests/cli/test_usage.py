@@ -59,6 +59,7 @@ def test_lists_that_are_given_twice_add_up() -> None:
         ("x.csv: keep_head needs a run", "x.csv: --keep-head needs a run"),
         ("data/batch_size/a.csv: no such file", "data/batch_size/a.csv: no such file"),
         ("setting 'epochs' of method 'x'", "setting 'epochs' of method 'x'"),
+        ("config.json: damaged (batch_size of config cannot be True)",) * 2,
         ("the epochs are over, conflict=1", "the epochs are over, conflict=1"),
     ],
 )

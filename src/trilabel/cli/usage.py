@@ -69,7 +69,7 @@ def in_flags(message: str, options: Iterable[Option]) -> str:
         return flag(found[1]) if is_name else found[0]
 
     message = re.sub(r"(?<![\w.-])([a-z_]+)='([\w.-]+)'", value, message)
-    return re.sub(r"(?<![\w./\\'\"`=-])([a-z]+(?:_[a-z]+)*)(?= (?:must|needs|starts)\b|[ ,;)])", word, message)
+    return re.sub(r"(?<![\w./\\'\"`=-])([a-z]+(?:_[a-z]+)*)(?= (?:must|needs|starts)\b)", word, message)
 
 
 def _is_option(argument: str) -> bool:
