@@ -39,7 +39,7 @@ def test_a_cell_is_what_training_and_scoring_give(small_scenes, base, tmp_path):
         learned_from = held_out.rows_of("train")
         hidden = simulate.apply_to_rows(small_scenes.labels, learned_from, cell.labels, 5)
         run = tl.train(small_scenes.with_labels(hidden), config, tmp_path / f"{cell.labels}-{cell.seed}")
-        scored = tl.load(run).evaluate(small_scenes)
+        scored = tl.load(run).evaluate(small_scenes, threshold=0.5, calibrated=False)
         assert cell.metrics == {name: scored[name] for name in ("mAP", "CF1", "OF1", *GROUPS)}
         assert (cell.validation, cell.epoch, cell.epochs) == (run.metrics["mAP"], run.best.epoch, 2)
         assert cell.known == np.count_nonzero(hidden.to_signed()[learned_from])

@@ -98,7 +98,7 @@ def unpacked(path):
 def test_what_unpacks_to_more_than_the_free_memory_is_refused_unless_it_is_trusted(tmp_path, monkeypatch):
     path = bomb(tmp_path / "rows.csv.gz", (b"image,cat\n", 1), (b"a.jpg,1\n" * (1 << 17), 80))
     unpacked(path)  # a table may have any ratio: that of a wide one with few labels is 700
-    monkeypatch.setattr(tables, "free_memory", lambda device: 70_000_000)
+    monkeypatch.setattr(tables, "free_host_memory", lambda: 70_000_000)
     with pytest.raises(
         TrilabelError,
         match=r"too many for the free memory, .* 70,000,000 allowed; .* TRILABEL_MAX_TEXT_BYTES",

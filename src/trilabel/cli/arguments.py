@@ -63,10 +63,10 @@ def require_positive(**options: int) -> None:
             raise UsageError(f"{flag(name)} {value}: give 1 or more")
 
 
-def require_probability(**options: float) -> None:
+def require_probability(**options: float | None) -> None:
     """Refuses numbers outside 0 to 1."""
     for name, value in options.items():
-        if not 0 <= value <= 1:
+        if value is not None and not 0 <= value <= 1:
             raise UsageError(f"{flag(name)} {value:g}: give a probability from 0 to 1")
 
 

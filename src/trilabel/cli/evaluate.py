@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, require_probability
+from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, UsageError, require_probability
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log
@@ -25,8 +25,12 @@ class Evaluate:
     """The data to score on; none: the data that the run was trained on, with no labels hidden."""
     split: str = "test"
     """The split to score."""
-    threshold: float = 0.5
-    """Probability from which a class counts as predicted present (for F1 and similar metrics; mAP needs none)."""
+    threshold: float | None = None
+    """Probability from which a class counts as predicted present (for F1 and similar metrics; mAP needs none); none:
+    the one that the run fitted for each class."""
+    calibrated: bool = True
+    """Correct probabilities as the run fitted it; --no-calibrated: as the network gives them (with --threshold 0.5 this
+    is how papers report F1, and compare)."""
     common_classes: bool = False
     """Score only the classes that data and model have in common."""
     per_class: bool = False
@@ -44,6 +48,10 @@ class Evaluate:
 
     def __call__(self) -> None:
         require_probability(threshold=self.threshold)
+        if not self.calibrated and self.threshold is None:
+            raise UsageError(
+                "--no-calibrated: the fitted thresholds are of calibrated probabilities; give --threshold 0.5"
+            )
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
         result = tl.load(self.run, self.device).evaluate(
             dataset,
@@ -53,6 +61,7 @@ class Evaluate:
             broken=self.broken,
             pointing=self.pointing,
             intervals=self.per_class,
+            calibrated=self.calibrated,
         )
         for doubt in result["warnings"]:
             log.warning(doubt)
@@ -60,6 +69,7 @@ class Evaluate:
             return print_json(result)
         images = plural(result["images"], "image")
         print_metrics(result, f"{self.split}: {images}, {result['known_share']:.1%} of labels known")
+        print_line(_decided(result))
         if self.pointing:
             pairs = plural(result["pointing_game_pairs"], "present class of an image", "present classes of images")
             print_line(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
@@ -80,6 +90,13 @@ class Evaluate:
             columns["pointing %"] = [percent(shares.get(name)) for name in result["class_names"]]
         print_table(list(columns), list(zip(*columns.values(), strict=True)))
         print_line("present, absent: known labels that the AP rests on; its interval: if such images were drawn again")
+
+
+def _decided(result: Mapping[str, Any]) -> str:
+    """One line on how classes were decided, and how far probabilities are off."""
+    limits, error = result["threshold"], percent(result["calibration_error"])
+    how = f"{limits:g}" if isinstance(limits, float) else f"{min(limits):.2f} to {max(limits):.2f}, fitted by class"
+    return f"present from probability {how}; calibration error of probabilities {error} %"
 
 
 def _intervals(low: Sequence[float | None], high: Sequence[float | None]) -> list[str]:

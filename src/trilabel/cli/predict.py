@@ -30,8 +30,8 @@ class Predict:
     """A folder (searched with its sub-folders), or image files."""
     out: Path | None = None
     """The file to write: .csv or .json; none: a line per image on standard output."""
-    threshold: float = 0.5
-    """Probability from which a class is listed as present."""
+    threshold: float | None = None
+    """Probability from which a class is listed as present; none: the one that the run fitted for each class."""
     broken: Broken = "stop"
     """Whether a missing or broken image stops the command, or is left out and counted."""
     batch_size: int = 64

@@ -45,7 +45,8 @@ def _differing(config: Config, recipe: str) -> list[str]:
 def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop") -> str:
     """`trilabel evaluate …` for that run."""
     options = [*(["--pointing"] if pointing else []), *(["--broken", broken] if broken != "stop" else [])]
-    return command_line("trilabel", "evaluate", out, "--split", split, *options)
+    how = ("--threshold", "0.5", "--no-calibrated")
+    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options)
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -89,6 +89,8 @@ class RunExecutor:
                 workers=config.workers,
                 broken=config.broken,
                 pointing=self.scoring.pointing,
+                threshold=0.5,  # as the papers have it
+                calibrated=False,
             )
         shown = self.scoring.shown(len(self.dataset.classes))
         groups = [name for name in GROUP_METRICS if name in shown or scores.get(name) is not None]

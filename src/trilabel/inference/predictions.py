@@ -30,6 +30,7 @@ class Predictions:
     classes: Sequence[str]
     scores: NDArray[np.float32]  # images × classes, in [0, 1]
     left_out: tuple[str, ...] = ()  # one message for each image that could not be read
+    thresholds: Sequence[float] = ()  # the probability from which each class counts as present; none given: a half
 
     def __repr__(self) -> str:
         left_out = f", {len(self.left_out):,} left out" if self.left_out else ""
@@ -55,17 +56,24 @@ class Predictions:
             # The name of a file may be bytes that are not UTF-8: they are written as they are.
             table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
 
-    def to_records(self, threshold: float = 0.5) -> list[dict[str, Any]]:
-        """One record per image: its id, the classes at or above the threshold (highest first), and all scores."""
+    def to_records(self, threshold: float | None = None) -> list[dict[str, Any]]:
+        """One record per image: its id, the classes that are present (highest first), and all scores.
+
+        threshold: the probability from which a class is present; None: the one of each class.
+        """
         names = list(self.classes)
+        own = self.thresholds or [0.5] * len(names)
+        limits = dict(zip(names, own if threshold is None else [threshold] * len(names), strict=True))
         records = []
         for id_, row in zip(self.ids, self.scores.tolist(), strict=True):
             by_class = dict(zip(names, row, strict=True))
-            present = sorted((name for name in names if by_class[name] >= threshold), key=lambda name: -by_class[name])
+            present = sorted(
+                (name for name in names if by_class[name] >= limits[name]), key=lambda name: -by_class[name]
+            )
             rounded = {name: round(value, 6) for name, value in by_class.items()}
             records.append({"image": id_, "present": present, "scores": rounded})
         return records
 
-    def to_json(self, path: str | Path, threshold: float = 0.5) -> None:
+    def to_json(self, path: str | Path, threshold: float | None = None) -> None:
         """Writes `to_records` as a JSON file."""
         write_text(path, json_escaped(json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1)))

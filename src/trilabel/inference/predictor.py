@@ -1,6 +1,6 @@
 """Using a trained model: probabilities, metrics and class maps for files, arrays or data sets."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from trilabel.models import Classifier
 from trilabel.models.device import choose_device
 from trilabel.models.scoring import OnBatch, Scorer
 from trilabel.printable import plural
+from trilabel.training.decisions import Decisions
 from trilabel.training.run_folder import Run, RunFolder
 
 
@@ -40,6 +41,8 @@ def load(run: str | Path | Run, device: str = "auto") -> "Model":
     model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
     model.annotations, model.seen_images = folder.annotations, folder.seen_images
     model.unfinished = lambda: unfinished(about.config, folder.read_history(), folder.best_record())
+    if folder.decisions.is_file():
+        model.decisions = Decisions.load(folder.decisions, len(about.classes))
     return model
 
 
@@ -76,6 +79,8 @@ class Model:
                 self.context = partial(torch.autocast, "cuda", torch.bfloat16)
             if config.channels_last:
                 self.classifier = self.classifier.to(memory_format=torch.channels_last)
+        # How logits become probabilities, and from which one classes count as present; None: as they are, from a half.
+        self.decisions: Decisions | None = None
         self.classes = Names(classes)
         self.device = device
         self.views = Views(classifier.backbone.mean, classifier.backbone.std)
@@ -103,7 +108,17 @@ class Model:
             ids, opened = [str(number) for number in range(len(arrays))], self._open(arrays, None, options)
         logits, positions, messages = opened.score("predicting", ids.__getitem__)
         kept = [ids[position] for position in positions.tolist()]
-        return Predictions(kept, self.classes, logits.sigmoid().numpy(), tuple(messages))
+        return Predictions(
+            kept, self.classes, self._calibrated(logits).sigmoid().numpy(), tuple(messages), self.thresholds
+        )
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The probability from which each class counts as present."""
+        return (0.5,) * len(self.classes) if self.decisions is None else tuple(self.decisions.thresholds)
+
+    def _calibrated(self, logits: Tensor) -> Tensor:
+        return logits if self.decisions is None else self.decisions.logits(logits)
 
     def maps(
         self, images: Any, batch_size: int = 16, workers: int | None = None, broken: Broken = "stop"
@@ -136,16 +151,19 @@ class Model:
         self,
         dataset: Dataset,
         split: str = "test",
-        threshold: float = 0.5,
+        threshold: float | None = None,
         common_classes: bool = False,
         batch_size: int = 64,
         workers: int | None = None,
         broken: Broken = "stop",
         pointing: bool = False,
         intervals: bool = False,
+        calibrated: bool = True,
     ) -> dict[str, Any]:
         """Metrics on a split of a data set, over its known labels, with `warnings` of what they cannot show.
 
+        threshold: the probability from which a class counts as present; None: the fitted one of each class. calibrated:
+        whether probabilities are those that `predict` gives, or as the network gives them.
         Classes are matched by name. One that the model does not have is an error unless `common_classes` leaves such
         classes out. `pointing` adds the pointing game: "pointing_game", "pointing_game_pairs" (the number of present
         classes of images it was played with), "per_class_pointing_game" and its mean "pointing_game_by_class"; it needs
@@ -166,12 +184,14 @@ class Model:
         truth = dataset.labels[rows][:, label_columns]
         counts = self.annotations()
         annotations = None if counts is None else counts[model_columns]
-        scores = logits[:, model_columns]
-        result = metrics.evaluate(scores, truth, threshold=_logit(threshold), annotations=annotations)
+        scores = (self._calibrated(logits) if calibrated else logits)[:, model_columns]
+        limits = [self.thresholds[column] for column in model_columns] if threshold is None else threshold
+        result = metrics.evaluate(scores, truth, threshold=_logit(limits), annotations=annotations)
         present, absent = truth.counts_per_class()
         result |= {
             "split": split,
-            "threshold": threshold,
+            "threshold": limits,
+            "calibration_error": _or_none([metrics.expected_calibration_error(scores.sigmoid(), truth)])[0],
             "left_out_classes": missing,
             "class_names": list(truth.classes),
             "per_class_positives": present.tolist(),
@@ -254,12 +274,13 @@ class Model:
                 yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
 
 
-def _or_none(values: NDArray[np.float64]) -> list[float | None]:
+def _or_none(values: Iterable[float]) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _logit(probability: float) -> float:
+def _logit(probability: float | Sequence[float]) -> NDArray[np.float64]:
     """The logit at a probability; infinite at or beyond 0 and 1."""
-    if 0 < probability < 1:
-        return float(np.log(probability / (1 - probability)))
-    return float("inf") if probability >= 1 else float("-inf")
+    inside = np.clip(np.asarray(probability, dtype=np.float64), 0, 1)
+    with np.errstate(divide="ignore"):
+        found: NDArray[np.float64] = np.log(inside) - np.log1p(-inside)
+    return found

@@ -25,7 +25,7 @@ from trilabel.training.signals import stop_signals
 from trilabel.training.stage_setup import StageRun, enter
 from trilabel.training.stages import Stage
 from trilabel.training.survey import survey
-from trilabel.training.validation import out_of_patience, scoring_weights, validate
+from trilabel.training.validation import decide, out_of_patience, scoring_weights, validate
 
 _STEPS_BETWEEN_CHECKS = 50  # of the loss, on a GPU; each costs a few launches
 
@@ -61,6 +61,8 @@ def run_stage(job: Job, stage: Stage, best_file: Path) -> None:
         job.state.load_model(job.folder.start)
     else:
         job.state.load_weights(best_file)
+    if best_file == job.folder.best:
+        decide(job, run.model, run.val_images)
 
 
 def train_epoch(job: Job, run: StageRun) -> None:

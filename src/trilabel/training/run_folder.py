@@ -75,6 +75,11 @@ class RunFolder:
         return self.path / "labels.npz"
 
     @property
+    def decisions(self) -> Path:
+        """How logits become probabilities, and from which one a class counts as present."""
+        return self.path / "decisions.json"
+
+    @property
     def validation_images(self) -> Path:
         """The ids of the images that choose the epoch: a list, one per line."""
         return self.path / "validation_images.json"

@@ -11,8 +11,10 @@ from torch import nn
 
 from trilabel import metrics
 from trilabel.data.images import ImageSource
+from trilabel.labels.expected_positives import expected_positives
 from trilabel.log import log
 from trilabel.models.scoring import ProcessGroup, Scorer, Scores
+from trilabel.training.decisions import fit_decisions
 from trilabel.training.diagnosis import validation_histogram
 from trilabel.training.finite import check_scores
 from trilabel.training.record import EpochRecord
@@ -52,6 +54,22 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
         val_unknown_as_absent=job.val_truth is not job.val_labels,
         val_seconds=round(time.monotonic() - begun, 3),
     )
+
+
+def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
+    """Fits how the best model decides, on the validation images, and writes it to the run folder."""
+    if not len(images):
+        return
+    scores = score_images(job, model, images)
+    good = np.delete(np.arange(len(images)), scores.failed)
+    if not job.processes.is_first or not len(good):
+        return
+    logits, labels = scores.logits[torch.from_numpy(good)], job.val_labels[good]
+    found = fit_decisions(logits, labels, expected_positives(job.labels, job.val_labels))
+    if found is not None:
+        found.save(job.folder.decisions)
+        low, high = min(found.thresholds), max(found.thresholds)
+        log.info(f"thresholds: probability {low:.2f} to {high:.2f} by class, {found.basis}")
 
 
 def score_images(job: Job, model: nn.Module, images: ImageSource) -> Scores:

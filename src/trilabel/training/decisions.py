@@ -1,0 +1,94 @@
+"""From logits to probabilities and decisions: fitted once on the validation images of a run, kept in its folder."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trilabel import metrics
+from trilabel.errors import TrilabelError, one_line
+from trilabel.files import write_text
+from trilabel.input_files import read_input
+from trilabel.labels import Labels
+from trilabel.labels.expected_positives import ExpectedPositives
+from trilabel.settings import filled
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """How logits become probabilities, slope · logit + shift, and from which one a class counts as present."""
+
+    slope: float
+    shifts: list[float]  # of each class
+    thresholds: list[float]  # of each class, probabilities
+    basis: str  # what they rest on, a sentence for people
+
+    def logits(self, logits: Tensor) -> Tensor:
+        """N×C calibrated logits."""
+        return metrics.Calibration(self.slope, np.array(self.shifts))(logits)
+
+    def save(self, path: Path) -> None:
+        """Writes a JSON file."""
+        write_text(path, json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def load(cls, path: Path, classes: int) -> "Decisions":
+        """What `save` wrote, for a model of so many classes; anything else is refused."""
+        try:
+            values: Any = json.loads(read_input(path))
+            found: Decisions = filled(cls, values, "decisions")
+            numbers = (found.slope, *found.shifts, *found.thresholds)
+            if not (found.slope > 0 and all(map(math.isfinite, numbers))):
+                raise ValueError("a number is missing or infinite")
+            if {len(found.shifts), len(found.thresholds)} != {classes}:
+                raise ValueError(f"it is not for {classes} classes")
+        except (OSError, ValueError, RecursionError, TrilabelError) as error:
+            raise TrilabelError(f"{path}: damaged ({one_line(error)}); restore or remove it") from error
+        return found
+
+
+def fit_decisions(logits: Tensor, labels: Labels, expected: ExpectedPositives) -> Decisions | None:
+    """By the known labels of scored images (N×C); None where no label is known to be present.
+
+    expected: positives per image, for labels of which none is known to be absent.
+    """
+    positives, negatives = labels.counts_per_class()
+    if not positives.any():
+        return None
+    logits = logits.double().clamp(-50, 50)
+    if negatives.any():
+        calibration = metrics.fit_calibration(logits, labels)
+        calibrated = calibration(logits)
+        limits = metrics.fit_thresholds(calibrated, labels)
+        basis = f"fitted on {labels.known:,} known labels of {len(labels):,} validation images"
+        return _decisions(calibration.slope, calibration.shifts, limits, basis)
+    wanted = min(expected.value, labels.shape[1]) * len(labels)
+    shift = _shift(logits, wanted)
+    highest_first = (logits + shift).flatten().sort(descending=True).values
+    place = min(max(1, round(wanted)), len(highest_first) - 1)
+    limit = float(highest_first[place - 1 : place + 1].mean())
+    basis = (
+        "no validation label is known to be absent, so that as many classes count as present as images are expected to "
+        f"have ({expected.describe()}); some fully labelled validation images would settle it"
+    )
+    return _decisions(1.0, [shift] * labels.shape[1], np.full(labels.shape[1], limit), basis)
+
+
+def _decisions(slope: float, shifts: Iterable[float], limits: Any, basis: str) -> Decisions:
+    thresholds = torch.as_tensor(np.asarray(limits)).sigmoid().tolist()
+    return Decisions(slope, [float(shift) for shift in shifts], thresholds, basis)
+
+
+def _shift(logits: Tensor, wanted: float) -> float:
+    """What to add to logits so that their probabilities add up to a number of positives."""
+    low, high = -100.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float((logits + middle).sigmoid().sum()) < wanted else (low, middle)
+    return (low + high) / 2

@@ -1,0 +1,94 @@
+"""What a run decides by: calibrated probabilities and fitted thresholds, and what they rest on."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from trilabel import Labels, TrilabelError, data, load, metrics, train
+from trilabel.config import Config
+from trilabel.labels.expected_positives import ExpectedPositives
+from trilabel.training.decisions import Decisions, fit_decisions
+
+GUESS = ExpectedPositives(2.0, "guess")
+
+
+def scored(images, seed, known):
+    """Logits that are too sure, and too low, of classes that are more and less common."""
+    generator = np.random.default_rng(seed)
+    present = generator.random((images, 8)) < np.linspace(0.05, 0.4, 8)
+    logits = 3 * (generator.normal(size=present.shape) + 2 * present - 2.5)
+    signs = np.where(present, 1, -1) * (generator.random(present.shape) < known)
+    return torch.from_numpy(logits), Labels.from_signed(signs.astype(np.int8))
+
+
+def test_new_images_get_probabilities_that_hold_and_better_decisions():
+    found = fit_decisions(*scored(400, 0, known=0.3), GUESS)
+    assert found is not None and "validation images" in found.basis
+    logits, labels = scored(4000, 1, known=1.0)
+    probabilities = found.logits(logits).sigmoid()
+    assert metrics.expected_calibration_error(logits.sigmoid(), labels) > 0.06
+    assert metrics.expected_calibration_error(probabilities, labels) < 0.03
+    plain, fitted = (
+        metrics.precision_recall_f1(p, labels, limit)["CF1"]
+        for p, limit in ((logits.sigmoid(), 0.5), (probabilities, found.thresholds))
+    )
+    assert fitted > plain + 0.05
+    np.testing.assert_allclose(
+        metrics.average_precision(probabilities, labels), metrics.average_precision(logits, labels)
+    )
+
+
+def test_with_positives_alone_as_many_are_present_as_are_expected_and_it_says_so():
+    logits, labels = scored(500, 2, known=1.0)
+    only = Labels.from_signed(np.maximum(labels.to_signed(), 0))
+    found = fit_decisions(logits, only, GUESS)
+    assert found is not None and "no validation label is known to be absent" in found.basis
+    probabilities = found.logits(logits).sigmoid().numpy()
+    assert probabilities.sum() == pytest.approx(1000, rel=1e-3)
+    assert (probabilities >= found.thresholds).sum() == pytest.approx(1000, abs=2)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_one_image_and_one_class_and_no_positives(images):
+    logits = torch.full((images, 1), 1.0)
+    assert fit_decisions(logits, Labels.from_signed(np.full((images, 1), -1)), GUESS) is None
+    found = fit_decisions(logits, Labels.from_signed(np.full((images, 1), 1)), GUESS)
+    assert found is not None and np.isfinite([*found.shifts, *found.thresholds]).all()
+
+
+def test_what_is_saved_comes_back_and_damage_is_told_in_one_line(tmp_path):
+    found, file = Decisions(0.5, [0.0, -1.0], [0.2, 0.9], "fitted on few"), tmp_path / "decisions.json"
+    found.save(file)
+    assert Decisions.load(file, 2) == found
+    good = json.loads(file.read_text())
+    for damage in ({**good, "slope": -1}, {**good, "shifts": [0.0]}, {**good, "thresholds": [0.1, None]}, [], "x"):
+        file.write_text(json.dumps(damage))
+        with pytest.raises(TrilabelError, match=r"decisions.json: damaged \(.*\); restore or remove it"):
+            Decisions.load(file, 2)
+    with pytest.raises(TrilabelError, match="for 3 classes"):
+        file.write_text(json.dumps(good))
+        Decisions.load(file, 3)
+
+
+def test_a_run_keeps_them_and_predicts_and_scores_by_them(tmp_path):
+    scenes = data.scenes(train=120, val=60, test=40, size=32)
+    run = train(scenes, Config(epochs=1, image_size=32, val="val"), tmp_path / "run")
+    kept = Decisions.load(tmp_path / "run" / "decisions.json", 14)
+    model = load(run)
+    assert model.decisions == kept and model.thresholds == tuple(kept.thresholds)
+    images = scenes.images[scenes.rows_of("test")].numpy()
+    predicted = model.predict(images)
+    present = predicted.scores >= np.array(kept.thresholds)
+    assert [len(record["present"]) for record in predicted.to_records()] == present.sum(1).tolist()
+    assert [len(record["present"]) for record in predicted.to_records(0.0)] == [14] * 40
+    truth = scenes.labels[scenes.rows_of("test")]
+    wanted = metrics.evaluate(predicted.scores, truth, kept.thresholds)
+    by_run, at_half = model.evaluate(scenes), model.evaluate(scenes, threshold=0.5)
+    assert by_run["CF1"] == pytest.approx(wanted["CF1"], abs=1e-6) and by_run["threshold"] == list(kept.thresholds)
+    assert by_run["mAP"] == at_half["mAP"] and by_run["CF1"] > at_half["CF1"] and at_half["threshold"] == 0.5
+    as_given = model.evaluate(scenes, threshold=0.5, calibrated=False)
+    assert as_given["calibration_error"] != by_run["calibration_error"]
+    (tmp_path / "run" / "decisions.json").unlink()
+    assert load(run).evaluate(scenes)["CF1"] == as_given["CF1"]
