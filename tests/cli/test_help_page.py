@@ -38,6 +38,10 @@ def test_defaults_are_those_of_the_recipe(capsys: Capture) -> None:
     assert "default" not in options_in_help(capsys, "train")["out"]
 
 
+def test_what_is_on_can_be_turned_off(capsys: Capture) -> None:
+    assert "--[no-]calibrated" in help_text(capsys, "evaluate") and "  --json  " in help_text(capsys, "evaluate")
+
+
 def test_other_ways_to_ask(capsys: Capture) -> None:
     assert asked_help(["help", "train"]) == asked_help(["train", "-h"]) == asked_help(["train", "x", "--help"])
     assert asked_help(["help", "data"]) == asked_help(["data", "--help"])

@@ -62,7 +62,8 @@ def _entry(invocation: str, text: str) -> str:
 def _invocation(option: Option) -> str:
     if option.kind is not bool:
         return f"{flag(option.name)} {option.metavar}"
-    return f"--[no-]{flag(option.name)[2:]}" if option.group in ("data", "model", "training") else flag(option.name)
+    both = option.default or option.group in ("data", "model", "training")  # recipes turn these on and off
+    return f"--[no-]{flag(option.name)[2:]}" if both else flag(option.name)
 
 
 def _text(option: Option, names: Iterable[str]) -> str:
