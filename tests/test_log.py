@@ -86,6 +86,16 @@ def test_shown_lines_go_to_standard_error(not_logging, capsys):
     assert capsys.readouterr() == ("", "once\nwarning: doubtful\n")
 
 
+def test_a_warning_is_shown_once(not_logging, capsys):
+    for _ in range(2):  # for every command anew
+        with shown():
+            log.warning("half of it is missing")
+            log.info("line")
+            log.warning("half of it is missing")
+            log.info("line")
+        assert capsys.readouterr().err.splitlines() == ["warning: half of it is missing", "line", "line"]
+
+
 def test_shown_ends_with_an_error(not_logging, capsys):
     with pytest.raises(KeyError), shown():
         raise KeyError

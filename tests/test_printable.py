@@ -1,13 +1,15 @@
 """What others wrote is shown, never obeyed by the terminal."""
 
 import json
+import os
+import shlex
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trilabel.printable import json_escaped, message, printable, without_controls
+from trilabel.printable import command_line, in_number, json_escaped, message, plural, printable, without_controls
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 VISIBLE = set("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
@@ -89,3 +91,38 @@ def test_json_stays_exact(text):
     assert json.loads(shown) == json.loads(written)
     assert printable(shown.replace("\n", "")) == shown.replace("\n", "")
     shown.encode()
+
+
+def test_counts_in_the_right_number() -> None:
+    assert [plural(count, "image") for count in (0, 1, 2, 12_345)] == [
+        "0 images",
+        "1 image",
+        "2 images",
+        "12,345 images",
+    ]
+    assert plural(2, "class") == "2 classes" and plural(2, "image has", "images have") == "2 images have"
+
+
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [
+        ("1 images have no file in photos", "1 image has no file in photos"),
+        ("1 classes have no description: codes stand there", "1 class has no description: codes stand there"),
+        ("1 boxes of labels left out", "1 box of labels left out"),
+        ("1 labels are given twice: they are unknown", "1 label is given twice: it is unknown"),
+        ("1 of 4 images have no file", "1 of 4 images have no file"),
+        ("11 images have no file", "11 images have no file"),
+        ("empty cells are unknown", "empty cells are unknown"),
+    ],
+)
+def test_notes_about_one(note: str, shown: str) -> None:
+    assert in_number(note) == shown
+
+
+def test_commands_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["trilabel", "train", "--resume", "my runs/it's; rm -rf $HOME"]
+    assert shlex.split(command_line(*words)) == words
+    monkeypatch.setattr(os, "name", "nt")
+    assert command_line("trilabel", "train", "--resume", "C:\\my runs\\a") == (
+        'trilabel train --resume "C:\\my runs\\a"'
+    )

@@ -110,7 +110,7 @@ class Config:
     """Learning rate of the head, as a multiple of the backbone's."""
     linear_lr: float | None = None
     """Learning rate of the head in the linear stage. none: head gap is fitted to normalized features in at least 100
-    steps of its own size, as far as known labels bear; other heads learn at lr × head_lr_scale."""
+    steps of its own size, as far as known labels bear; other heads learn at `lr` × `head_lr_scale`."""
     weight_decay: float = 0.0
     """Weight decay (L2 for adam, sgd and rmsprop, decoupled for adamw)."""
     momentum: float = 0.9

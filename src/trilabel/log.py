@@ -40,10 +40,18 @@ class Advance(Protocol):
 
 
 class _StandardError(logging.Handler):
-    """Only the message, with the prefix "warning: " for warnings."""
+    """Only the message, with the prefix "warning: " for warnings, each of which is shown once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warned = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Prints the line."""
         prefix = "warning: " if record.levelno >= logging.WARNING else ""
+        if prefix and record.getMessage() in self.warned:
+            return
+        self.warned |= {record.getMessage()} if prefix else set()
         with suppress(OSError):  # the terminal was closed: that is no reason to lose what is being made
             print(prefix + record.getMessage(), file=sys.stderr, flush=True)
 
@@ -100,6 +108,7 @@ def shown(enabled: bool = True) -> Iterator[None]:
         yield
         return
     level = log.level
+    _standard_error.warned.clear()
     log.addHandler(_standard_error)
     log.setLevel(logging.INFO)
     try:

@@ -4,8 +4,12 @@ A terminal obeys control characters: an escape sequence in the name of a class c
 window or worse. So what is printed or logged passes through here, in the few places where that happens.
 """
 
+import os
 import re
+import shlex
+import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 # Control characters, lone surrogates, line and paragraph separators, and what changes the direction of text or is
 # invisible (Unicode's Cc, Cs, Zl, Zp and Cf). The joiners U+200C and U+200D stay: languages and emoji need them. So do
@@ -19,6 +23,7 @@ _FORMAT = (
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 _UNSAFE = re.compile(f"{_FLAG}|[{_CONTROL}{_FORMAT}]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_OF_ONE = {"have": "has", "are": "is", "were": "was", "their": "its", "they": "it"}
 _LONG_WORD = re.compile(r"\S{400,}")
 _LONGEST_MESSAGE = 8000
 
@@ -56,7 +61,69 @@ def shorten(text: str, letters: int) -> str:
     if len(text) <= letters:
         return text
     end = letters // 4
-    return f"{text[: letters - end - 1]}…{text[-end:]}"
+    return f"{text[: cut_before(text, letters - end - 1)]}…{text[cut_after(text, len(text) - end) :]}"
+
+
+def cut_before(text: str, place: int) -> int:
+    """The last place up to this one where a text can be cut: an accent or a part of an emoji stays with its letter.
+
+    >>> "cafe\N{COMBINING ACUTE ACCENT}"[: cut_before("cafe\N{COMBINING ACUTE ACCENT}", 4)]
+    'caf'
+    """
+    while 0 < place < len(text) and _belong_together(text[place - 1], text[place]):
+        place -= 1
+    return place
+
+
+def cut_after(text: str, place: int) -> int:
+    """The first place from this one on where a text can be cut."""
+    while 0 < place < len(text) and _belong_together(text[place - 1], text[place]):
+        place += 1
+    return place
+
+
+def _belong_together(before: str, after: str) -> bool:
+    joined = "\N{ZERO WIDTH JOINER}"
+    return joined in (before, after) or unicodedata.category(after).startswith("M")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """How many there are, in the right number; `many` where that is more than an s or es.
+
+    >>> plural(1, "image"), plural(1200, "class"), plural(1, "image has", "images have")
+    ('1 image', '1,200 classes', '1 image has')
+    """
+    if count == 1:
+        return f"1 {one}"
+    return f"{count:,} {many or one + ('es' if one.endswith('s') else 's')}"
+
+
+def in_number(note: str) -> str:
+    """A note that begins with how many there are, in the right number where that is one.
+
+    >>> in_number("1 images have no annotation: they are unknown"), in_number("2 images have no file")
+    ('1 image has no annotation: it is unknown', '2 images have no file')
+    """
+    found = re.match(r"1 ([a-z]+)s\b", note)
+    if found is None:
+        return note
+    noun = re.sub(r"(ss|x)e$", r"\1", found[1])
+    rest = re.sub(r"\b(have|are|were|their|they)\b", lambda word: _OF_ONE[word[0]], note[found.end() :])
+    return f"1 {noun}{rest}"
+
+
+def command_line(*words: str | Path) -> str:
+    """A command that can be pasted into a shell, whatever its words contain.
+
+    >>> command_line("trilabel", "train", "--resume", "my runs/a")
+    "trilabel train --resume 'my runs/a'"
+    """
+    texts = list(map(str, words))
+    if os.name != "nt":
+        return shlex.join(texts)
+    from subprocess import list2cmdline
+
+    return list2cmdline(texts)
 
 
 def json_escaped(text: str) -> str:

@@ -138,25 +138,34 @@ def test_without_validation_json_has_no_number(project, tmp_path, capsys):
 # ---- wrong usage and bad input
 
 
+def test_methods_by_name(project, tmp_path):
+    out = ("--out", str(tmp_path / "out"))
+    command = parse("compare", ["scenes", "--methods", "hill,role", "label-rnn", "hill", "--recipes", FIRST, *out])
+    rows = {row.name: row.config for row in command.spec().rows}
+    assert list(rows) == ["hill", "role", "label-rnn", FIRST]
+    assert (rows["role"].method, rows["role"].settings, rows["role"].head) == ("role", {}, "gap")
+    assert rows["label-rnn"].head == "label-rnn", "the only one that it works with"
+    assert rows["hill"].epochs == rows[FIRST].epochs, "all are trained alike"
+
+
 def test_wrong_usage(project, tmp_path, capsys):
     file = plan_file(tmp_path, f'[rows.a]\nrecipe = "{FIRST}"')
     out = ("--out", tmp_path / "out")
-    assert "either --recipes" in complaint(capsys, project, *out, code=2)
-    assert "either --recipes" in complaint(capsys, project, "--recipes", FIRST, "--rows", file, *out, code=2)
+    either = "either --methods or --recipes to compare, or --rows"
+    assert either in complaint(capsys, project, *out, code=2)
+    assert either in complaint(capsys, project, "--recipes", FIRST, "--rows", file, *out, code=2)
     for option, value in (
         ("--labels", "single-positive"), ("--seeds", 1), ("--search", "lr=1,2"), ("--hide-seed", 0), ("--budget", 3),
     ):  # fmt: skip
         line = complaint(capsys, project, "--rows", file, option, value, *out, code=2)
         assert f"{option}: set this in the --rows file" in line
+    assert "did you mean 'hill'" in complaint(capsys, project, "--methods", "hil", *out)
     assert "NAME=VALUE" in complaint(capsys, project, "--recipes", FIRST, "--search", "lr", *out, code=2)
     assert "--budget 0" in complaint(capsys, project, "--recipes", FIRST, "--budget", 0, *out, code=2)
     assert "at least one" in complaint(capsys, project, "--recipes", FIRST, "--labels", *out, code=2)
-    with pytest.raises(SystemExit) as stopped:
-        call(project, "--recipes", FIRST, "--method", "role", *out)  # rows have methods of their own
-    assert stopped.value.code == 2
-    with pytest.raises(SystemExit) as stopped:
-        call(project, "--recipes", FIRST)
-    assert stopped.value.code == 2
+    rows_have_methods = complaint(capsys, project, "--recipes", FIRST, "--method", "role", *out, code=2)
+    assert "no option --method; did you mean --methods?" in rows_have_methods
+    assert "--out PATH is missing" in complaint(capsys, project, "--recipes", FIRST, code=2)
     assert not (tmp_path / "out").exists()
 
 
@@ -207,7 +216,7 @@ def test_ctrl_c_exits_130_and_the_same_command_resumes(project, tmp_path, capsys
     command = ["compare", project / "labels.csv", *QUICK, *arguments]
     stopped = stopped_command(command, signal.SIGINT, "last.safetensors")
     assert stopped.returncode == 130 and stopped.stdout == "" and "Traceback" not in stopped.stderr
-    assert "stopped with 0 of 1 cells finished; the same command resumes" in stopped.stderr
+    assert "stopped with 0 of 1 cell finished; the same command resumes" in stopped.stderr
     (folder,) = (folder for folder in (out / "cells").iterdir() if folder.is_dir())
     before = len((folder / "metrics.jsonl").read_text().splitlines())
     assert before < 50 and (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()

@@ -1,11 +1,14 @@
 """`trilabel evaluate`: scores, the pointing game, and scores that mean nothing."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from tests.support.command_line import QUICK, Capture, call, complaint, result
+from trilabel.training.run_folder import RunFolder
 
 
 def test_scores_on_own_data_and_on_named_data(project: Path, run: Path, capsys: Capture) -> None:
@@ -58,6 +61,17 @@ def test_classes_that_the_model_does_not_have(project: Path, run: Path, tmp_path
     line = complaint(capsys, "evaluate", run, *data)
     assert "'dragon'" in line and "--common-classes" in line
     assert call("evaluate", run, *data, "--common-classes") == 0
+
+
+def test_an_unfinished_run_is_not_believed(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    assert not [line for line in result(capsys, "evaluate", copy)["warnings"] if "unfinished" in line]
+    RunFolder(copy).change_config(replace(RunFolder(copy).read().config, epochs=5))  # as when it was to take five
+    doubt = "this run is unfinished: 2 of 5 epochs are done; the scores are of its best epoch so far"
+    assert result(capsys, "evaluate", copy)["warnings"][0] == doubt
+    assert call("evaluate", copy) == 0
+    assert f"warning: {doubt}" in capsys.readouterr().err
 
 
 def test_a_class_without_negatives_is_not_believed(project: Path, tmp_path: Path, capsys: Capture) -> None:

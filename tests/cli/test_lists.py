@@ -1,7 +1,14 @@
 """`trilabel methods`, `components` and `recipes`."""
 
-from tests.support.command_line import Capture, call, result
+from dataclasses import fields
+
+from tests.support.command_line import Capture, call, complaint, result
+from trilabel.cli.main import parse
+from trilabel.cli.options import described_fields, explanation
+from trilabel.config import SETTINGS_OF, Config
 from trilabel.methods import METHODS
+from trilabel.models import GRAPHS, HEADS
+from trilabel.recipes import RECIPES, resolve
 
 
 def test_lists(capsys: Capture) -> None:
@@ -30,3 +37,48 @@ def test_lists_for_a_person_say_how_to_set_things(capsys: Capture) -> None:
     ):
         assert call(command) == 0
         assert words in " ".join(capsys.readouterr().out.split())  # lines are wrapped at the width of a terminal
+
+
+def test_one_method_with_every_setting_explained(capsys: Capture) -> None:
+    assert call("methods", "large-loss") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("large-loss unknown counts as absent") and "posterior" not in text
+    assert "labels: positives known" in text and "cost: as plain BCE" in text
+    assert "--set delta=0.2: Relative: by how many percent" in text and "--set start=none: Absolute" in text
+    assert "example: trilabel train labels.csv --images photos --method large-loss --set mode=reject" in text
+    assert result(capsys, "methods", "hill")["method"] == "hill"
+
+
+def test_every_setting_has_an_explanation() -> None:
+    for kind in (*METHODS.values(), *HEADS.values(), *GRAPHS.values()):
+        assert all(map(explanation, described_fields(kind.Settings))), kind
+
+
+def test_one_recipe_and_what_it_changes(capsys: Capture) -> None:
+    for name in RECIPES:
+        assert call("recipes", name) == 0
+        lines = [line[4:] for line in capsys.readouterr().out.splitlines() if line.startswith("    --")]
+        given = [word for line in lines for word in line.split(" ", 1)]
+        chosen = parse("train", ["scenes", *given]).chosen_config()
+        changed = {f.name for f in fields(Config) if getattr(resolve(name), f.name) != getattr(Config(), f.name)}
+        for field in changed - set(SETTINGS_OF.values()):
+            assert getattr(chosen, field) == getattr(resolve(name), field), field
+        for field in changed & set(SETTINGS_OF.values()):
+            assert set(getattr(chosen, field)) == set(getattr(resolve(name), field)), field
+    assert Config.from_json(result(capsys, "recipes", "fine-tune")) == resolve("fine-tune")
+
+
+def test_components_by_name(capsys: Capture) -> None:
+    assert call("components", "weldon") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("--head weldon") and "gap" not in text and "--set head.top=0.1: " in text
+    assert [row["relabel"] for row in result(capsys, "components", "score")] == ["score"]
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(capsys: Capture) -> None:
+    assert complaint(capsys, "methods", "large-los").startswith(
+        "trilabel: no method named 'large-los'; did you mean large-loss"
+    )
+    assert "no recipe named 'fine'; did you mean fine-tune" in complaint(capsys, "recipes", "fine")
+    assert "no component named 'weldom'; did you mean weldon" in complaint(capsys, "components", "weldom")
+    assert "no component named 'zzzz'; there are: gap" in complaint(capsys, "components", "zzzz")

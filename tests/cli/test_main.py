@@ -16,10 +16,7 @@ import sys
 from trilabel.cli.main import COMMANDS, main
 assert main(["--help"]) == 0
 for name in COMMANDS:
-    try:
-        main([*name.split(), "--help"])
-    except SystemExit as stop:
-        assert stop.code == 0, name
+    assert main([*name.split(), "--help"]) == 0
 print("IMPORTED", *sorted({name.partition(".")[0] for name in sys.modules}))
 """
 READING = """
@@ -60,7 +57,7 @@ def test_help_has_examples_and_imports_nothing_heavy() -> None:
 
 def test_every_option_is_explained(capsys: Capture) -> None:
     for name in COMMANDS:
-        options = options_in_help(capsys, name)
+        options = options_in_help(capsys, name, "all")
         assert {"help", "json"} <= set(options)
         for text in options.values():
             words = text.partition("(default:")[0].partition("(required)")[0].split()
@@ -75,9 +72,6 @@ def test_the_program_is_the_module() -> None:
 def test_wrong_usage_exits_2(capsys: Capture) -> None:
     assert "there are: demo" in complaint(capsys, "tarin", code=2)
     assert "inspect | simulate" in complaint(capsys, "data", code=2)
-    with pytest.raises(SystemExit) as stopped:
-        call("train", "--epochs", "many")
-    assert stopped.value.code == 2
     assert call() == 2
     assert "usage: trilabel COMMAND" in capsys.readouterr().out
 

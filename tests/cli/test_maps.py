@@ -22,7 +22,7 @@ def test_class_maps_of_files(project: Path, run: Path, tmp_path: Path, capsys: C
     assert "exists" in complaint(capsys, "maps", run, files[0], "--out", tmp_path / "maps")
     assert call("maps", run, files[2], "--out", tmp_path / "maps", "--overwrite", "--classes", "sun", "boat") == 0
     printed = capsys.readouterr()
-    assert "pictures of 1 images" in printed.out and "the first" not in printed.err
+    assert "pictures of 1 image;" in printed.out and "the first" not in printed.err
     assert call("maps", run, *files[:3], "--limit", "2", "--out", tmp_path / "two") == 0
     assert "the first 2 of 3 images" in capsys.readouterr().err
     assert "did you mean 'boat'?" in complaint(

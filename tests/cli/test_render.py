@@ -30,6 +30,15 @@ def test_a_table_shows_names_as_they_are(capsys):
     assert "x…x" in out and len(out) < 2000
 
 
+def test_numbers_stand_at_the_right(capsys):
+    print_table(["class", "AP %", "95 % interval", "n"], [["cat", "9.1", "7.0 … 12.5", 1], ["dog", "—", "—", "1,200"]])
+    assert capsys.readouterr().out.splitlines() == [
+        "class  AP %  95 % interval      n",
+        "cat     9.1     7.0 … 12.5      1",
+        "dog       —              —  1,200",
+    ]
+
+
 def test_lines_and_entries(capsys):
     print_line(HOSTILE, "end")
     print_line("a", HOSTILE, between="\t")

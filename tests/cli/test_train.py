@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -143,7 +144,10 @@ def test_a_run_can_be_resumed_and_scored_from_anywhere(
 def test_a_resumed_run_keeps_its_settings(run: Path, capsys: Capture) -> None:
     for option, value in (("--lr", 1), ("--out", "x"), ("--recipe", "fine-tune"), ("--set", "a=1"), ("--year", 2007)):
         line = complaint(capsys, "train", "--resume", run, option, value, code=2)
-        assert f"trilabel: {option}: a resumed run keeps its settings; with --resume only these may be given: " in line
+        assert (
+            f"trilabel train: {option}: a resumed run keeps its settings; with --resume only these may be given: "
+            in line
+        )
         assert "--epochs" in line
     assert "either data" in complaint(capsys, "train", "--resume", run, "scenes", code=2)
     assert "either data" in complaint(capsys, "train", code=2)
@@ -200,4 +204,22 @@ def test_a_run_trains_around_a_broken_image(project: Path, tmp_path: Path, capsy
     (tmp_path / "labels.csv").write_text(table)
     arguments = ["train", tmp_path / "labels.csv", "--images", project / "photos", "--out", tmp_path / "run", *QUICK]
     assert call(*arguments, "--broken", "skip") == 0
-    assert "1 of 97 images left out" in capsys.readouterr().err
+    listed = tmp_path / "run/left_out.txt"
+    assert f"images left out, listed in {listed}; the first: " in capsys.readouterr().err
+    assert listed.read_text() == f"{project / 'photos/gone.png'}: no such image\n"
+
+
+def test_what_to_do_next_can_be_pasted(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    out, table = tmp_path / "my first run", (project / "labels.csv", "--images", project / "photos")
+    assert call("train", *table, "--out", out, *QUICK, "--epochs", "1") == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("try next: "))
+    assert shlex.split(line.removeprefix("try next: "))[:3] == ["trilabel", "predict", str(out)]
+
+
+def test_a_validation_split_that_cannot_be(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    data = ("train", project / "labels.csv", "--images", project / "photos", "--out", tmp_path / "r", *QUICK)
+    for wrong in ("2", "0", "-0.5"):
+        assert complaint(capsys, *data, "--val", wrong) == (
+            f"trilabel: --val {wrong}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
+            "split (there are: 'train', 'val', 'test'), or none"
+        )

@@ -357,3 +357,18 @@ def test_resizing_in_memory_is_that_of_files(tmp_path):
     assert (got.int() - from_file.int()).abs().max() <= 2
     same = torch.from_numpy(pixels()).permute(2, 0, 1)[None]
     assert resized(same, SIZE) is same
+
+
+def test_heic_is_read_where_the_package_is_there(tmp_path):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    written_image = Image.new("RGB", (40, 30), (200, 30, 30))
+    pillow_heif.from_pillow(written_image).save(tmp_path / "a.heic")
+    assert (decode(tmp_path / "a.heic", 8).float().mean((1, 2)) - torch.tensor([200.0, 30, 30])).abs().max() < 8
+
+
+def test_heic_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "can_read_heif", lambda: False)
+    (tmp_path / "a.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(100))
+    assert refused(tmp_path / "a.heic").endswith(
+        "a HEIC image; install what reads it (pip install pillow-heif), or convert it to JPEG"
+    )

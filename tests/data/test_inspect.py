@@ -131,7 +131,7 @@ def test_labels_without_fault_get_no_advice():
     [
         ([column(unknown=24)], ["no label is known: nothing can be learned"]),
         ([column(12, 0, 12), [*column(0, 0, 12), *column(12)]], ["no label is known to be absent"]),
-        ([column(12, 12), column(12, 0, 12)], ["1 classes have no known negatives"]),
+        ([column(12, 12), column(12, 0, 12)], ["1 class has no known negatives"]),
         ([column(0, 24)], ["no label is known to be present"]),
         ([column(12, 12), column(0, 24), column(0, 24)], ["2 classes have no known positives"]),
         ([column(9, 15), column(1, 23), column(10, 14)], ["2 classes have fewer than 10 known positives"]),
@@ -139,8 +139,8 @@ def test_labels_without_fault_get_no_advice():
         (
             [column(5, 5, 9), column(0, 6, 13), column(3, 0, 16)],
             [
-                "1 classes have no known negatives",
-                "1 classes have no known positives",
+                "1 class has no known negatives",
+                "1 class has no known positives",
                 "2 classes have fewer than 10",
                 "9 images have no known label",
             ],
@@ -166,7 +166,7 @@ def test_files_that_are_missing_and_names_that_look_alike(tmp_path):
     found = inspect(dataset)
     assert found["images_without_file"] == 1
     assert found["warnings"][-1] == (
-        "1 of 2 images have no file: training would stop at the first of them (--images, --missing drop)"
+        "1 of 2 images has no file: training would stop at the first of them (--images, --missing drop)"
     )
     assert "'Dog' and 'dogs' are different classes; if they should not be, give them one name" in found["warnings"]
     (tmp_path / "1.jpg").unlink()

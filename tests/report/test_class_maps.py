@@ -118,7 +118,7 @@ def test_a_class_name_is_shortened_only_where_there_is_no_room():
         ClassPanel(name, 0.5, activation().maps[0]) for name in ("triangle", "a name that is far too long for it")
     ]
     figure = class_maps.draw([ImagePanels("b", WIDE, panels)], inches=1.8)
-    assert [axes.get_title() for axes in figure.axes] == ["b", "triangle 0.50", "…far too long for it 0.50"]
+    assert [axes.get_title() for axes in figure.axes] == ["b", "triangle 0.50", "a name that is…or it 0.50"]
 
 
 # ---- writing

@@ -72,8 +72,8 @@ def test_the_picture_draws_losses_probabilities_and_marks(tmp_path):
     plots.save(figure, tmp_path / "e.png")
     with Image.open(tmp_path / "e.png") as picture:
         assert picture.size[0] > 1000
-    below = figure.legends[0].get_window_extent().y1
-    assert all(below < axes.get_tightbbox().y0 for axes in figure.axes)
+    above = figure.legends[0].get_window_extent().y0
+    assert all(above > axes.get_tightbbox().y1 for axes in figure.axes), "a caption has its place below"
 
 
 def test_little_to_draw():

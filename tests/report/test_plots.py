@@ -45,3 +45,32 @@ def test_names_in_plots_have_no_control_characters(tmp_path: Path) -> None:
     figure = similarity.label_matrix([("$\\frac{$", "\x1b\udc80", 1.0)], ["$\\frac{$", "\x1b\udc80"])
     plots.save(figure, tmp_path / "labels.png")
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["$\\frac{$", "\\x1b\\udc80"]
+
+
+def test_names_of_classes_keep_start_and_end_and_are_not_cut_inside_a_letter() -> None:
+    assert plots.keep_ends("a person who rides a horse", 20) == "a person who r…horse"
+    accent, family = "e\N{COMBINING ACUTE ACCENT}", "👨‍👩‍👧"
+    for letters in range(6, 40):
+        short = plots.keep_ends(accent * 20, letters)
+        assert short.count("e") == short.count(accent) and "…\N{COMBINING ACUTE ACCENT}" not in short
+        end = plots.keep_end(f"{family} {family} {family} bird", letters)
+        assert set(end.removeprefix("…").split()) <= {family, "bird"}
+
+
+def test_other_scripts_are_drawn_in_fonts_that_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "_OTHER_FONTS", ("No Such Font", "STIXGeneral"))
+    plots.other_fonts.cache_clear()
+    figure = plots.lines([plots.Lines("\N{DOUBLE-STRUCK ITALIC SMALL D}", "%", {"a": [1.0]})], ["x"])
+    plots.save(figure, tmp_path / "lines.png")
+    plots.other_fonts.cache_clear()
+    assert figure.axes[0].yaxis.label.get_fontfamily() == ["sans-serif", "STIXGeneral"]
+
+
+def test_a_caption_stands_below_the_figure(tmp_path: Path) -> None:
+    sizes = []
+    for caption in ("", "what it shows " * 30):
+        figure = plots.lines([plots.Lines("t", "%", {"a": [1.0]})], ["x"])
+        plots.save(figure, tmp_path / "lines.png", caption)
+        with Image.open(tmp_path / "lines.png") as picture:
+            sizes.append(picture.size)
+    assert sizes[1][1] > sizes[0][1] + 50 and sizes[1][0] < 1.1 * sizes[0][0], "longer, not wider"

@@ -38,15 +38,25 @@ def test_the_table_has_the_columns_that_have_something_to_say():
 def test_the_picture_draws_each_series_at_its_epochs():
     axes = training.picture(FULL).axes
     assert [each.get_title(loc="left") for each in axes] == [
-        "Validation", "Loss of labels as known or assumed", "How unknown labels were treated"
+        "Training", "Validation", "Loss of labels as known or assumed", "How unknown labels were treated"
     ]  # fmt: skip
+    captions = [each.texts[0].get_text() for each in axes]
+    assert captions[0].startswith("What training makes small") and "unknown labels" in captions[3]
     drawn = {line.get_label(): line.get_xydata().tolist() for each in axes for line in each.get_lines()}
+    assert drawn["loss"] == [[1, 0.4], [2, 0.3]]
     assert drawn["mAP"] == [[1, 50], [2, 75]] and drawn["CF1"] == [[2, 25]]
     assert drawn["hidden positives"] == [[1, 0.75], [2, 1.25]]
     assert drawn["left out"] == [[2, 25]] and drawn["left out, rightly"] == [[2, 80]]
     boundaries = [line.get_xdata()[0] for line in axes[0].get_lines() if line.get_linestyle() == ":"]
     assert boundaries == [1.5]
     assert [each.get_title(loc="left") for each in training.picture([PLAIN]).axes] == ["Training"]
+
+
+def test_the_picture_marks_the_epoch_that_is_kept():
+    for axes in training.picture(FULL, FULL[1]).axes:
+        assert [line.get_xdata()[0] for line in axes.get_lines() if line.get_label() == "best epoch"] == [2]
+    elsewhere = EpochRecord("linear", 7, 0.1)
+    assert "best epoch" not in {line.get_label() for line in training.picture(FULL, elsewhere).axes[0].get_lines()}
 
 
 def test_lines_without_a_break_between_stages(tmp_path: Path):

@@ -30,24 +30,29 @@ def complaint(capsys: Capture, *arguments: Any, code: int = 1) -> str:
     capsys.readouterr()
     assert call(*arguments) == code
     captured = capsys.readouterr()
-    lines = [line for line in captured.err.splitlines() if line.startswith("trilabel: ")]
+    lines = [line for line in captured.err.splitlines() if re.match(r"trilabel( [a-z]+){0,2}: ", line)]
     assert len(lines) == 1, captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
     return lines[0]
 
 
-def options_in_help(capsys: Capture, command: str) -> dict[str, str]:
-    """The options that `COMMAND --help` lists, each with its value and explanation, without the frame around them."""
+def help_text(capsys: Capture, command: str, *words: str) -> str:
+    """What `COMMAND --help` prints."""
     capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        call(*command.split(), "--help")
-    assert stopped.value.code == 0
+    assert call(*command.split(), "--help", *words) == 0
+    return capsys.readouterr().out
+
+
+def options_in_help(capsys: Capture, command: str, *words: str) -> dict[str, str]:
+    """The options that `COMMAND --help` lists, each with its value and explanation."""
     found: dict[str, str] = {}
     option = ""
-    for line in (line.strip("│╰╭─╮╯ ") for line in capsys.readouterr().out.splitlines()):
-        if started := re.match(r"(?:-h, )?--([a-z][a-z-]*)", line):
+    for line in help_text(capsys, command, *words).splitlines():
+        if started := re.match(r"  (?:-h, )?--(?:\[no-\])?([a-z][a-z-]*)", line):
             option = started[1]
-        if option:
-            found[option] = f"{found.get(option, '')} {line}"
+        if option and line.strip():
+            found[option] = f"{found.get(option, '')} {line.strip()}".strip()
+        else:
+            option = ""
     return found

@@ -69,19 +69,19 @@ def test_learning_from_all_images():
 @pytest.mark.parametrize(
     ("splits", "options", "says"),
     [
-        ({"train": [0, 1, 2], "val": [2, 3]}, {}, r"1 images are both in the training split 'train' and in .*'val'"),
+        ({"train": [0, 1, 2], "val": [2, 3]}, {}, r"1 image is both in the training split 'train' and in .*'val'"),
         ({"train": [0, 1]}, {"val": "train"}, "2 images are both"),
         ({"train": [0, 1]}, {"val": "all"}, "2 images are both"),
         ({"train": [], "val": [1]}, {}, "split 'train' has no images to learn from"),
         ({"train": []}, {"val": "none"}, "split 'train' has no images to learn from"),
         ({"train": []}, {}, "too few to hold out a share"),
-        ({"train": [1]}, {}, "split 'train' has 1 images: too few"),
-        ({"train": [1], "dev": []}, {"val": "dev"}, "validation split 'dev' has no images"),
+        ({"train": [1]}, {}, "split 'train' has 1 image: too few"),
+        ({"train": [1], "dev": []}, {"val": "dev"}, "--val dev: this split has no images"),
         ({"test": [0]}, {}, r"no split named 'train' .*it has: test"),
         ({"train": [0, 1]}, {"val": "dev"}, "no split named 'dev'"),
-        ({"train": [0, 1]}, {"val": "1.5"}, "must be between 0 and 1, not 1.5"),
-        ({"train": [0, 1]}, {"val": "nan"}, "must be between 0 and 1, not nan"),
-        ({"train": [0, 1]}, {"val": "0"}, "must be between 0 and 1"),
+        ({"train": [0, 1]}, {"val": "1.5"}, "--val 1.5: give a share of the training images between 0 and 1"),
+        ({"train": [0, 1]}, {"val": "nan"}, "--val nan: give a share"),
+        ({"train": [0, 1]}, {"val": "0"}, "--val 0: give a share"),
     ],
 )
 def test_splits_that_cannot_be_used_are_refused(splits, options, says):
@@ -97,8 +97,7 @@ def test_validation_labels_that_tell_little(caplog):
     check_validation(Labels.from_signed([[1, 0], [-1, -1]], ["cat", "dog"]), "mAP")
     logged = caplog.text
     assert (
-        "known to have 'dog'; its mAP leaves 1 classes out" in logged
-        and "75.0% of validation labels are known" in logged
+        "known to have 'dog'; its mAP leaves 1 class out" in logged and "75.0% of validation labels are known" in logged
     )
     with pytest.raises(TrilabelError, match="no epoch can be chosen"):
         check_validation(Labels.from_signed([[-1, 0]]), "mAP")

@@ -11,6 +11,7 @@ from trilabel.errors import TrilabelError
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 DataPath = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 OptionalDataPath = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")]
+NamesAndValues = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE …")]
 Broken = Literal["stop", "skip"]
 SafeCells = Annotated[
     bool,

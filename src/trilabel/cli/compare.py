@@ -1,7 +1,7 @@
 """`trilabel compare`."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -15,6 +15,7 @@ from trilabel.cli.weights_option import with_weights
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     from trilabel.compare import Comparison, Spec
@@ -26,26 +27,32 @@ _IN_THE_FILE = ("labels", "hide_seed", "seeds", "search", "budget")  # with --ro
 class Compare:
     """Trains methods × label settings × seeds on one data set and compares the results in one table.
 
-    Example: trilabel compare scenes --recipes cole2021-an kim2022-ll-r cole2021-role --labels single-positive
-    --seeds 0 1 2 --out runs/compared
+    Example: trilabel compare scenes --methods assume-negative posterior --labels single-positive --out runs/compared
 
-    Each recipe of --recipes gives a method; all methods are trained alike, with the settings of --recipe and the
-    options below. Other rows, and what to search for each, are written in a file: --rows FILE.toml. If the command
-    is stopped, the same command resumes.
+    As papers set them: trilabel compare scenes --recipes cole2021-an kim2022-ll-r cole2021-role --out runs/papers
+
+    All methods are trained alike, with the settings of --recipe and the options below. Other rows, and what to search
+    for each, are written in a file: --rows FILE.toml. If the command is stopped, the same command resumes.
     """
 
     # What rows have of their own.
     HIDDEN_SETTINGS: ClassVar[Collection[str]] = frozenset({*METHOD_FIELDS, "seed"})
+    # The options of the short help, in this order.
+    COMMON: ClassVar[Collection[str]] = (
+        *("data", "images", "methods", "recipes", "labels", "seeds", "out", "recipe", "weights", "epochs", "rows"),
+    )
 
     data: DataPath
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""
     out: Path
     """Folder for tables (CSV, Markdown, LaTeX), plot and run folders."""
     rows: Path | None = None
-    """A TOML file with methods, label settings, seeds and search, instead of --recipes, --labels, --hide-seed, --seeds,
-    --search and --budget."""
-    recipes: tuple[str, ...] = ()
-    """Methods to compare, named by their recipes."""
+    """A TOML file with methods, label settings, seeds and search, instead of --methods, --recipes, --labels,
+    --hide-seed, --seeds, --search and --budget."""
+    methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="METHOD …")] = ()
+    """Methods to compare, each in its own default settings (see `trilabel methods`)."""
+    recipes: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RECIPE …")] = ()
+    """Methods to compare, in the settings of these recipes (see `trilabel recipes`)."""
     labels: tuple[str, ...] = ("all",)
     """Label settings: all, single-positive, keep-share=0.1, … (see `data simulate`)."""
     hide_seed: int | None = None
@@ -96,7 +103,7 @@ class Compare:
                 run_and_report(comparison, finished_one)
         except (KeyboardInterrupt, SystemExit):
             done, planned = len(comparison.cells), len(comparison.spec.cell_keys())
-            log.info(f"stopped with {done} of {planned} cells finished; the same command resumes")
+            log.info(f"stopped with {done} of {plural(planned, 'cell')} finished; the same command resumes")
             raise
         if not comparison.cells:
             raise TrilabelError("no run finished (see the errors above)")
@@ -108,10 +115,10 @@ class Compare:
 
     def spec(self) -> "Spec":
         """What to compare: the contents of the --rows file, or the given recipes, label settings and seeds."""
-        from trilabel.compare import Spec, recipe_row, with_grids
+        from trilabel.compare import Spec, method_row, recipe_row, with_grids
 
-        if bool(self.recipes) == (self.rows is not None):
-            raise UsageError("give either --recipes to compare, or --rows FILE.toml")
+        if bool(self.methods or self.recipes) == (self.rows is not None):
+            raise UsageError("give either --methods or --recipes to compare, or --rows FILE.toml")
         teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
         base = replace(with_weights(self.config, self.written, real_images=False), teachers=teachers)
         if self.rows is not None:
@@ -119,8 +126,9 @@ class Compare:
         if not self.labels or not self.seeds:
             raise UsageError("--labels and --seeds need at least one value")
         require_positive(budget=self.budget)
-        rows = tuple(recipe_row(recipe, base) for recipe in dict.fromkeys(self.recipes))
-        spec = Spec(rows, self.labels, self.hide_seed, self.seeds, budget=self.budget)
+        rows = [method_row(method, base) for method in _names(self.methods)]
+        rows += [recipe_row(recipe, base) for recipe in _names(self.recipes)]
+        spec = Spec(tuple(rows), self.labels, self.hide_seed, self.seeds, budget=self.budget)
         if self.search == ("published",):
             return with_grids(spec, "published")
         if "published" in self.search:
@@ -140,6 +148,11 @@ class Compare:
         # Training settings on the command line override those in the file.
         given = {f.name: getattr(base, f.name) for f in fields(Config) if f.name in self.written}
         return replace(spec, rows=tuple(replace(row, config=replace(row.config, **given)) for row in spec.rows))
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    """Names that are separated by blanks or commas, each once."""
+    return list(dict.fromkeys(name for text in given for name in text.split(",") if name))
 
 
 def _without_nan(cell: dict[str, Any]) -> dict[str, Any]:

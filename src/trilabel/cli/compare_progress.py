@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trilabel.log import log, terminal
-from trilabel.printable import printable
+from trilabel.printable import plural, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,7 +45,7 @@ class _LiveTable:
         from trilabel.training.run_folder import RunFolder
 
         found = self.comparison
-        words = f"{len(found.cells)} of {len(self.planned)} cells, {len(found.trials)} search runs"
+        words = f"{len(found.cells)} of {plural(len(self.planned), 'cell')}, {plural(len(found.trials), 'search run')}"
         words += f", {time.monotonic() - self.start:,.0f} s"
         if (folder := found.folder) is not None:  # read once: the other thread may set it to None at any time
             words += f"; {folder.name}: epoch {len(RunFolder(folder).read_history()) + 1}"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import tyro
 
-from trilabel.cli.arguments import UsageError, absolute_path, split_pair, split_pairs
+from trilabel.cli.arguments import NamesAndValues, UsageError, absolute_path, split_pair, split_pairs
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.printable import in_number
 from trilabel.settings import read_as
 
 if TYPE_CHECKING:
@@ -25,13 +26,13 @@ class DataOptions:
 
     format: str | None = None
     """The format of the data (trilabel data formats lists them); none: detect it."""
-    read: tuple[str, ...] = ()
+    read: NamesAndValues = ()
     """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
-    images: str | None = None
+    images: Annotated[str | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of the images; none: the usual place of the format, for a table its own folder."""
     missing: Literal["keep", "drop"] = "keep"
     """Images without a file: keep their labels, or leave them out."""
-    splits: tuple[str, ...] = ()
+    splits: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=WHICH …")] = ()
     """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
     values: Literal["auto", "binary", "signed", "uncertain"] = "auto"
     """What 0 and −1 in a table mean. binary: both absent. signed: −1 absent, 0 unknown. uncertain: −1 unknown, 0 absent
@@ -69,7 +70,7 @@ def read_data(data: str, options: Mapping[str, Any], how: str = "pass") -> "Data
     arguments = _reader_arguments(data, format, reader, options)
     dataset = readers.read(data, **arguments)
     for note in dataset.notes:
-        log.info(f"{data}: {note}")
+        log.info(f"{data}: {in_number(note)}")
     if "unlisted" not in arguments and _may_list_all(reader, dataset):
         log.info(f"{data}: if labels that are not listed are absent, {how} --read unlisted=absent")
     return dataset

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trilabel.cli.render import percent, print_json, print_line, print_table
+from trilabel.printable import command_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,4 +44,4 @@ class Demo:
         print_line("hidden found: of H hidden positives, the share among the H hidden training labels scored highest")
         print_line()
         print_line(f"plot: {self.out / 'demo.png'}   numbers: {self.out / 'demo.json'}")
-        return print_line(f"try next: trilabel evaluate {results[0].run} scenes")
+        return print_line(f"try next: {command_line('trilabel', 'evaluate', results[0].run, 'scenes')}")

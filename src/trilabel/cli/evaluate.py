@@ -9,6 +9,7 @@ from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, UsageError
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log
+from trilabel.printable import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +67,11 @@ class Evaluate:
             log.warning(doubt)
         if self.json:
             return print_json(result)
-        print_metrics(result, f"{self.split}: {result['images']:,} images, {result['known_share']:.1%} of labels known")
+        images = plural(result["images"], "image")
+        print_metrics(result, f"{self.split}: {images}, {result['known_share']:.1%} of labels known")
         print_line(_decided(result))
         if self.pointing:
-            pairs = f"{result['pointing_game_pairs']:,} present classes of images"
+            pairs = plural(result["pointing_game_pairs"], "present class of an image", "present classes of images")
             print_line(f"pointing game: {percent(result['pointing_game'])} % of {pairs} peak inside one of their boxes")
         if self.per_class:
             self._print_classes(result)

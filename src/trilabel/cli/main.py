@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any
 
 from trilabel.cli.arguments import UsageError
@@ -21,13 +22,16 @@ from trilabel.cli.demo import Demo
 from trilabel.cli.evaluate import Evaluate
 from trilabel.cli.lists import Components, Methods, Recipes
 from trilabel.cli.maps import Maps
-from trilabel.cli.parsing import Command, parse_command
+from trilabel.cli.options import options_of
+from trilabel.cli.parsing import Command, base_of, parse_command
 from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
+from trilabel.cli.usage import in_flags
 from trilabel.cli.weights import Weights
-from trilabel.errors import explain
+from trilabel.config import Config
+from trilabel.errors import TrilabelError, explain
 from trilabel.log import shown
 from trilabel.printable import message as one_message
 from trilabel.training.signals import graceful_termination
@@ -51,6 +55,7 @@ COMMANDS: dict[str, type[Any]] = {
     "components": Components,
     "recipes": Recipes,
 }
+_UNFORESEEN = " (run again with --debug for the traceback)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,23 +63,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(overview())
-        return 0 if arguments else 2
-    if arguments[1:] in (["-h"], ["--help"]) and arguments[0] not in COMMANDS and _commands_in(arguments[0]):
-        print(overview(arguments[0]))
-        return 0
-    if arguments[0] == "--version":
+    if arguments == ["--version"]:
         from trilabel.version import __version__
 
         print(__version__)
         return 0
+    name = ""
     try:
+        if not arguments or (text := asked_help(arguments)):
+            print(text if arguments else overview())
+            return 0 if arguments else 2
         with graceful_termination(), shown():
-            parse(*find_command(arguments))()
+            name, rest = find_command(arguments)
+            parse(name, rest)()
             sys.stdout.flush()  # a full disk is found out here, not after the end
     except UsageError as error:
-        return 2 if _told_by_another(error) else _fail(str(error), 2)
+        return 2 if _told_by_another(error) else _fail(_in_flags(error, name), 2, name)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
@@ -83,9 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _discard_output_that_cannot_be_written()
-        if _told_by_another(error):
-            return 1
-        return _fail(explain(error, " (run again with --debug for the traceback)"), 1)
+        return 1 if _told_by_another(error) else _fail(_in_flags(error, name), 1)
     return 0
 
 
@@ -102,8 +104,33 @@ def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
             return name, arguments[words:]
     first = arguments[0]
     if second := [name.split()[1] for name in _commands_in(first)]:
-        raise UsageError(f"trilabel {first}: choose one of {' | '.join(second)} (trilabel {first} {second[0]} --help)")
-    raise UsageError(f"no command {first!r}; there are: {', '.join(COMMANDS)}")
+        raise UsageError(f"{first}: choose one of {' | '.join(second)} (trilabel {first} --help)")
+    near = get_close_matches(" ".join(arguments[:2]), COMMANDS, 1, 0.75) or get_close_matches(first, COMMANDS, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"no command {first!r}; there are: {', '.join(COMMANDS)}{meant}")
+
+
+def asked_help(arguments: Sequence[str]) -> str:
+    """The help that these arguments ask for, or nothing."""
+    words = ["--help" if word in ("-h", "--help") else word for word in arguments]
+    if words[0] == "help":
+        words = [*words[1:], "--help"]
+    if "--help" not in words:
+        return ""
+    place = words.index("--help")
+    everything = words[place + 1 : place + 2] == ["all"]
+    words = words[:place] + words[place + 1 + everything :]
+    if not words:
+        return "\n\n\n".join([overview(), *(_help_of(name, (), True) for name in COMMANDS if everything)])
+    if len(words) == 1 and _commands_in(words[0]):
+        return overview(words[0])
+    return _help_of(*find_command(words), everything)
+
+
+def _help_of(name: str, arguments: Sequence[str], everything: bool) -> str:
+    from trilabel.cli.help_page import help_page
+
+    return help_page(COMMANDS[name], name, base_of(COMMANDS[name], arguments), everything)
 
 
 def overview(group: str = "") -> str:
@@ -121,7 +148,8 @@ def overview(group: str = "") -> str:
             *commands,
             "",
             f"Example: trilabel {names[0]}{' labels.csv' if group else ''}",
-            f"Options and an example of a command: {program} COMMAND --help",
+            f"The options that most people need, and an example: {program} COMMAND --help",
+            f"All options of a command, in groups: {program} COMMAND --help all",
         ]
     )
 
@@ -139,8 +167,16 @@ def _told_by_another(error: Exception) -> bool:
     return told_by_another(error)
 
 
-def _fail(message: str, code: int) -> int:
-    print(f"trilabel: {one_message(message)}", file=sys.stderr)
+def _in_flags(error: Exception, name: str) -> str:
+    """The message of an error, which names options of the command, not arguments of Python."""
+    text = str(error) if isinstance(error, UsageError) else explain(error, _UNFORESEEN)
+    if not name or not isinstance(error, UsageError | TrilabelError):
+        return text
+    return in_flags(text, options_of(COMMANDS[name], Config()))
+
+
+def _fail(message: str, code: int, command: str = "") -> int:
+    print(f"{f'trilabel {command}'.strip()}: {one_message(message)}", file=sys.stderr)
     return code
 
 

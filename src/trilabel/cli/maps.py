@@ -12,6 +12,7 @@ from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log, track
+from trilabel.printable import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ class Maps:
             count = len(files)
             activations = model.maps(files[: self.limit], broken=self.broken)
         if count > self.limit:
-            log.info(f"the first {self.limit:,} of {count:,} images (--limit)")
+            log.info(f"the first {self.limit:,} of {plural(count, 'image')} (--limit)")
         shown = class_maps.select_panels(activations, model.classes, self.top, self.classes, known)
         records: list[dict[str, Any]] = []
         for image, file in class_maps.write_pictures(track(shown, "drawing", min(count, self.limit)), self.out):
@@ -76,7 +77,7 @@ class Maps:
             raise TrilabelError("there are no images to show")
         if self.json:
             return print_json({"images": count, "overview": str(self.out / "overview.png"), "pictures": records})
-        return print_line(f"{self.out}: pictures of {len(records):,} images; overview.png shows the first")
+        return print_line(f"{self.out}: pictures of {plural(len(records), 'image')}; overview.png shows the first")
 
     def _check(self) -> None:
         if bool(self.files) == bool(self.data):

@@ -4,20 +4,26 @@ A command that trains has a Config. Its fields also become flags (`--epochs`, no
 defaults come from the recipe or run that the arguments name.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Collection, Sequence
+from contextlib import redirect_stderr
+from dataclasses import fields, replace
 from functools import partial
+from io import StringIO
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
 import tyro
-from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
+from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructTypeInfo
 
 from trilabel.cli.arguments import UsageError
+from trilabel.cli.options import options_of
+from trilabel.cli.usage import checked
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
-from trilabel.printable import printable
 from trilabel.recipes import resolve
+
+_FRAME = "─╭╰+-"  # what the lines of a box begin with
 
 
 class Command(Protocol):
@@ -27,22 +33,30 @@ class Command(Protocol):
 
 
 def parse_command(kind: type[Any], name: str, arguments: Sequence[str]) -> Command:
-    """The command with its arguments; tyro prints help, or what is wrong, and exits."""
-    names = {f.name for f in fields(kind)}
-    base = _starting_config(kind, arguments) if "config" in names else Config()
+    """The command with its arguments; raises an error of one line if they are wrong."""
+    names, base = {f.name for f in fields(kind)}, base_of(kind, arguments)
+    given = checked(arguments, options_of(kind, base))
     registry = _flags(base, getattr(kind, "HIDDEN_SETTINGS", ()))
-    parse = partial(tyro.cli, kind, prog=f"trilabel {name}", registry=registry)
-    shown = list(map(printable, arguments))
-    if shown != list(arguments):  # tyro would repeat control characters in its errors
+    with redirect_stderr(StringIO()) as told:
         try:
-            command: Any = parse(args=list(arguments), console_outputs=False)
-        except SystemExit:
-            parse(args=shown)
-            raise
-    else:
-        command = parse(args=shown)
+            command: Any = tyro.cli(kind, prog=f"trilabel {name}", args=given, registry=registry, add_help=False)
+        except SystemExit:  # it found what `checked` did not, and told it in a box
+            raise UsageError(_without_box(told.getvalue())) from None
     found: Command = replace(command, written=_written_options(arguments)) if "written" in names else command
     return found
+
+
+def base_of(kind: type[Any], arguments: Sequence[str]) -> Config:
+    """The settings that a command starts from: those of the recipe or run that its arguments name."""
+    return _starting_config(kind, arguments) if "config" in {f.name for f in fields(kind)} else Config()
+
+
+def _without_box(text: str) -> str:
+    """What stands in the first part of a box that the parser prints, on one line."""
+    lines = [line.strip("│| ") for line in text.splitlines()]
+    inside = dropwhile(lambda line: line[:1] not in _FRAME, lines)  # its title may stand before it
+    inside = dropwhile(lambda line: line[:1] in _FRAME, inside)
+    return " ".join(takewhile(lambda line: line[:1] not in _FRAME, inside))
 
 
 def _starting_config(kind: type[Any], arguments: Sequence[str]) -> Config:
@@ -55,27 +69,24 @@ def _starting_config(kind: type[Any], arguments: Sequence[str]) -> Config:
 
 
 def _flags(base: Config, hidden: Collection[str]) -> ConstructorRegistry:
-    """How tyro sees our dataclasses: help without line breaks, and a Config with the defaults of `base`.
+    """How the parser sees a Config: with the defaults of `base`.
 
-    The hidden fields of a Config have no flag and stay as they are in `base`.
+    Its hidden fields have no flag and stay as they are in `base`.
     """
     registry = ConstructorRegistry()
     inside = set[Any]()
 
     @registry.struct_rule
     def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
-        """How tyro parses a dataclass; None leaves it to its own rule."""
-        if not is_dataclass(info.type) or info.type in inside:
-            return None  # tyro applies its own rule
-        is_config = info.type is Config
+        """How the parser reads a Config; None leaves other types to its own rule."""
+        if info.type is not Config or info.type in inside:
+            return None
         inside.add(info.type)
-        spec = ConstructorRegistry.get_struct_spec(replace(info, default=base) if is_config else info)
+        spec = ConstructorRegistry.get_struct_spec(replace(info, default=base))
         inside.remove(info.type)
         if not isinstance(spec, StructConstructorSpec):
             return None
-        shown = (f for f in spec.fields if not (is_config and f.name in hidden))
-        build = partial(_changed, base) if is_config else spec.instantiate
-        return StructConstructorSpec(build, tuple(replace(f, helptext=_one_line(f)) for f in shown))
+        return StructConstructorSpec(partial(_changed, base), tuple(f for f in spec.fields if f.name not in hidden))
 
     return registry
 
@@ -84,13 +95,7 @@ def _changed(base: Config, **given: Any) -> Config:
     try:
         return replace(base, **given)
     except TrilabelError as error:
-        raise UsageError(str(error)) from None  # tyro would print a ValueError as a box of several lines
-
-
-def _one_line(field: StructFieldSpec) -> Callable[[], str]:
-    """The help of a field without the line breaks of the source, which tyro would keep."""
-    text = field.helptext
-    return lambda: " ".join(((text() if callable(text) else text) or "").split())
+        raise UsageError(str(error)) from None  # the parser would print a ValueError as a box of several lines
 
 
 def _written_options(arguments: Sequence[str]) -> frozenset[str]:

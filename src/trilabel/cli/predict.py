@@ -11,6 +11,7 @@ from trilabel.cli.arguments import Broken, RunPath, SafeCells, UsageError, requi
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     from trilabel.inference.predictions import Predictions
@@ -47,19 +48,22 @@ class Predict:
 
     def __call__(self) -> None:
         from trilabel.data.image_paths import find_images
+        from trilabel.data.left_out import log_left_out, write_left_out
 
         self._check()
         model = tl.load(self.run, self.device)
         files = [file for given in self.images for file in find_images(given)]
         found = model.predict(files, self.batch_size, self.workers, self.broken)
-        if found.left_out:
-            log.warning(f"{len(found.left_out)} images left out; the first: {found.left_out[0]}")
+        listed = self.out and self.out.with_suffix(".left_out.txt")
+        log_left_out(found.left_out, len(files), listed)
         if self.out is not None:
             self._write(found, self.out)
+        if found.left_out and listed:
+            write_left_out(found.left_out, listed)
         if self.json:
             return print_json(found.to_records(self.threshold))
         if self.out is not None:
-            return print_line(f"{self.out}: {len(found.ids):,} images × {len(found.classes):,} classes")
+            return print_line(f"{self.out}: {plural(len(found.ids), 'image')} × {plural(len(found.classes), 'class')}")
         for record in found.to_records(self.threshold):
             classes = "  ".join(f"{name} {record['scores'][name]:.2f}" for name in record["present"])
             print_line(record["image"], classes or "(none)", between="\t")

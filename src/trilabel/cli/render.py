@@ -1,19 +1,22 @@
 """Printing results on standard output, for a person or as JSON."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trilabel.printable import json_escaped, printable, shorten
+from trilabel.printable import json_escaped, plural, printable, shorten
 
 _LONGEST_CELL = 160  # letters; --json prints whole names
 _LEGEND = (
     "mAP: average precision, mean over classes; P, R, F1: precision, recall and their harmonic mean,",
     "C mean over classes, O all labels together; exact_match: images with every known label right",
 )
+# A number, perhaps in percent, with a second one after it, or in brackets; a dash; nothing.
+_NUMBER = re.compile(r"[-−+]?[\d,.]+(?:e[-+]?\d+)?(?: ?%)?(?: […±] [\d,.]+)?|—|")
 MOST_SHOWN = 10  # entries of a list; --json prints all
 
 
@@ -37,18 +40,23 @@ def percent(value: float | None) -> str:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints a table; at its full width if standard output is not a terminal."""
+    """Prints a table, numbers at the right; at its full width if standard output is not a terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     texts = [[Text(shorten(printable(str(cell)), _LONGEST_CELL)) for cell in row] for row in (heads, *rows)]
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for head in texts[0]:
-        table.add_column(head)
+    for head, *cells in zip(*texts, strict=True):
+        table.add_column(head, justify="right" if _are_numbers([cell.plain for cell in cells]) else "left")
     for row in texts[1:]:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Whether these are numbers, or dashes where there is none."""
+    return all(map(_NUMBER.fullmatch, cells)) and any(any(map(str.isdigit, cell)) for cell in cells)
 
 
 def print_entries(entries: Mapping[str, Sequence[str]]) -> None:
@@ -80,8 +88,8 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
         print_table([f"{name[4:]} %" for name in groups], [[percent(result[name]) for name in groups]])
     if result.get("classes_without_ap"):
         print_line(
-            f"{result['classes_without_ap']} classes have no known positive, or no known negative, in this split: mAP "
-            "leaves them out"
+            plural(result["classes_without_ap"], "class has", "classes have")
+            + " no known positive, or no known negative, in this split: mAP leaves that out"
         )
 
 

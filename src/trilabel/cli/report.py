@@ -42,17 +42,18 @@ class Report:
         out = self.out or self.run / "report.png"
         if out.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--out {out}: the name must end in .png, .svg or .pdf")
-        plots.save(training.picture(history), out)
-        best = folder.best_record() if folder.best.is_file() else history[-1]
+        kept = folder.best_record() if folder.best.is_file() else None
+        best = kept or history[-1]
+        plots.save(training.picture(history, kept), out)
         pictures = {"picture": str(out)}
         if probabilities.has_some(best):
             stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
             pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
-            plots.save(probabilities.histograms(best, history), pictures["probabilities"])
+            plots.save(probabilities.histograms(best, history), pictures["probabilities"], probabilities.CAPTION)
         if examples.courses(history):
             stem = "examples" if self.out is None else f"{out.stem}-examples"
             pictures["examples"] = str(out.with_name(f"{stem}{out.suffix}"))
-            plots.save(examples.picture(history), pictures["examples"])
+            plots.save(examples.picture(history), pictures["examples"], examples.CAPTION)
         if self.json:
             return print_json({**pictures, "epochs": [record.to_json() for record in history]})
         _print_history(history)

@@ -10,6 +10,7 @@ from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,7 +77,7 @@ class Similar:
         if self.json:
             pairs = [dict(zip(similarity.COLUMNS, pair, strict=True)) for pair in named]
             return print_json({"files": list(map(str, files)), "images": len(ids), "pairs": pairs})
-        print_line(f"{len(ids):,} images, {len(found):,} pairs of similar images")
+        print_line(f"{plural(len(ids), 'image')}, {plural(len(found), 'pair')} of similar images")
         for file in files:
             print_line(str(file))
         return None

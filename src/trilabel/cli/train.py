@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import OptionalDataPath, UsageError, absolute_path, flag, split_pair
+from trilabel.cli.arguments import NamesAndValues, OptionalDataPath, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, are_scenes, read_training_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.cli.weights_option import with_weights
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
+from trilabel.printable import command_line, plural
 from trilabel.recipes import resolve
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Train:
     """
 
     HIDDEN_SETTINGS: ClassVar = frozenset(SETTINGS_OF.values())  # given by --set
+    # The options of the short help, in this order.
+    COMMON: ClassVar = ("data", "images", "out", "recipe", "weights", "method", "set", "epochs", "val", "resume")
 
     data: OptionalDataPath = ""
     """A file or folder in any format that trilabel reads, or "scenes" (drawn by code)."""
@@ -42,7 +45,7 @@ class Train:
     """The run folder; none: runs/DATA-RECIPE."""
     recipe: str = "photos"
     """The settings to start from (see `trilabel recipes`); the options below change them."""
-    set: tuple[str, ...] = ()
+    set: NamesAndValues = ()
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
     head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
     hide: str | None = None
@@ -143,6 +146,7 @@ def _print_result(run: "Run", as_json: bool) -> None:
         epochs = sum(record.stage == run.best.stage for record in run.history)
         print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
     else:
-        print_line(f"{len(run.history)} epochs done; no validation, so the last one is kept")
+        print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")
-    return print_line(f"try next: trilabel predict {run.folder} IMAGES --out predictions.csv")
+    words = ("trilabel", "predict", run.folder, "IMAGES", "--out", "predictions.csv")
+    return print_line(f"try next: {command_line(*words)}")

@@ -2,7 +2,7 @@
 
 from trilabel.compare.results import CellKey, CellResult, ComparisonResults, Reference, Trial
 from trilabel.compare.runner import Comparison
-from trilabel.compare.spec import ALL, MethodRow, Spec, recipe_row, with_grids
+from trilabel.compare.spec import ALL, MethodRow, Spec, method_row, recipe_row, with_grids
 from trilabel.compare.spec_file import read_spec
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Reference",
     "Spec",
     "Trial",
+    "method_row",
     "read_spec",
     "recipe_row",
     "with_grids",

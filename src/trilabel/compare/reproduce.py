@@ -1,11 +1,11 @@
 """The commands that reproduce a run."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from trilabel.config import SETTINGS_OF, Config
+from trilabel.printable import command_line
 from trilabel.recipes import resolve
 
 _PREFIX = {settings: "" if part == "method" else f"{part}." for part, settings in SETTINGS_OF.items()}  # of --set
@@ -34,7 +34,7 @@ def train_command(source: Mapping[str, Any], config: Config, out: str) -> str:
         for name, prefix in _PREFIX.items()
         for setting, given in getattr(config, name).items()
     ]
-    return shlex.join([*arguments, *(["--set", *sets] if sets else []), "--out", out])
+    return command_line(*arguments, *(["--set", *sets] if sets else []), "--out", out)
 
 
 def _differing(config: Config, recipe: str) -> list[str]:
@@ -47,9 +47,8 @@ def _differing(config: Config, recipe: str) -> list[str]:
 def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop") -> str:
     """`trilabel evaluate …` for that run."""
     options = [*(["--pointing"] if pointing else []), *(["--broken", broken] if broken != "stop" else [])]
-    return shlex.join(
-        ["trilabel", "evaluate", out, "--split", split, "--threshold", "0.5", "--no-calibrated", *options]
-    )
+    how = ("--threshold", "0.5", "--no-calibrated")
+    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options)
 
 
 def _option(name: str, value: Any) -> list[str]:

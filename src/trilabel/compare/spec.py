@@ -11,7 +11,8 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.grids import SearchGrid, published_grid
 from trilabel.compare.results import CellKey
 from trilabel.config import METHOD_FIELDS, Config
-from trilabel.errors import TrilabelError
+from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.methods import METHODS
 from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
@@ -85,6 +86,15 @@ def recipe_row(recipe: str, base: Config, name: str = "", as_published: bool = F
     own = resolve(recipe)
     config = own if as_published else replace(base, **{name: getattr(own, name) for name in METHOD_FIELDS})
     return MethodRow(name or recipe, config, recipe, **options)
+
+
+def method_row(method: str, base: Config) -> MethodRow:
+    """A row with a method in its own default settings, trained as `base` is."""
+    if method not in METHODS:
+        raise unknown_name_error("method", method, METHODS)
+    heads = METHODS[method].heads
+    head: dict[str, Any] = {} if not heads or base.head in heads else {"head": heads[0], "head_settings": {}}
+    return MethodRow(method, replace(base, method=method, settings={}, **head))
 
 
 def with_grids(spec: Spec, grid: Mapping[str, Any] | str, where: str = "search") -> Spec:

@@ -18,6 +18,7 @@ from trilabel.data.scenes import scenes
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
+from trilabel.printable import plural
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
 
@@ -72,11 +73,11 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
     there = np.flatnonzero(existing(dataset.paths or ()))
     if not len(there):
         raise TrilabelError(
-            f"{path}: none of its {len(dataset)} images has a file; pass images, the folder they are in"
+            f"{path}: none of its {plural(len(dataset), 'image')} has a file; pass images, the folder they are in"
         )
     if len(there) == len(dataset):
         return dataset
-    note = f"{len(dataset) - len(there)} of {len(dataset)} images have no file and are left out"
+    note = f"{len(dataset) - len(there)} of {plural(len(dataset), 'image')} without a file left out"
     dataset = dataset.take(there)
     return replace(dataset, notes=(*dataset.notes, note))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trilabel.data.boxes import Boxes
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     import torch
@@ -114,6 +115,6 @@ class Dataset:
             raise TrilabelError(f"a share of images to hold out must be between 0 and 1, not {share}")
         shuffled = np.random.default_rng(seed).permutation(rows)
         if count < 1:
-            raise TrilabelError(f"split {of!r} has {len(rows)} images: too few to hold out a share")
+            raise TrilabelError(f"split {of!r} has {plural(len(rows), 'image')}: too few to hold out a share")
         parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}
         return replace(self, splits={**self.splits, **parts})

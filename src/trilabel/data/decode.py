@@ -22,6 +22,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from trilabel.data.gray_levels import has_more_than_8_bits, to_8_bit
+from trilabel.data.heif import HOW_TO_READ, can_read_heif, is_heif, open_heif
 from trilabel.errors import TrilabelError
 from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input, too_much
 from trilabel.log import track
@@ -60,6 +61,11 @@ def _identified(path: str | Path, file: BinaryIO) -> Image.Image:
     Its limit of pixels holds for the whole program, and so would a change of it: hence without.
     """
     start = file.read(16)
+    if is_heif(start):
+        if not can_read_heif():
+            raise TrilabelError(f"{path}: a HEIC image; {HOW_TO_READ}")
+        file.seek(0)
+        return open_heif(file)
     for kind in _KINDS:
         make, accepts = Image.OPEN[kind.format]  # JPEG makes the images of some phones, too, which are another kind
         accepted = accepts is None or accepts(start)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.folder_search import files_below
+from trilabel.data.left_out import readable_images
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
+from trilabel.log import log
 
-IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif")
 UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")  # the prefix that Label Studio adds to the name of an uploaded file
 _SAMPLE = 50
 SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
@@ -141,10 +143,20 @@ def find_images(path: str | Path) -> list[str]:
         return [str(path)]
     if not Path(path).is_dir():
         raise TrilabelError(f"{path}: no such image or folder")
-    found = sorted(walk(path))
+    found, notes = scan(path)
     if not found:
-        raise TrilabelError(f"{path}: no image in this folder (files ending in {', '.join(IMAGE_EXTENSIONS)})")
+        why = "".join(f"; {note}" for note in notes)
+        raise TrilabelError(f"{path}: no image in this folder (files ending in {', '.join(IMAGE_EXTENSIONS)}){why}")
+    for note in notes:
+        log.warning(f"{path}: {note}")
     return list(RootedPaths(path, found))
+
+
+def scan(root: str | Path) -> tuple[list[str], list[str]]:
+    """(the images below a folder that can be read, relative to it and sorted, what to say of its other files)."""
+    _check_folder(root)
+    files = sorted(files_below(root))
+    return readable_images(files, list(filter(is_image, files)))
 
 
 def walk(root: str | Path) -> Iterator[str]:

@@ -10,6 +10,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.image_paths import existing
 from trilabel.labels import Labels
 from trilabel.labels.expected_positives import labeled_positives
+from trilabel.printable import plural
 
 _MOST_PAIRS = 10
 _FEW_POSITIVES = 10
@@ -53,7 +54,8 @@ def _missing_files(missing: int, images: int) -> list[str]:
     if not missing:
         return []
     where = "is this the right folder of images?" if missing == images else "training would stop at the first of them"
-    return [f"{missing} of {images} images have no file: {where} (--images, --missing drop)"]
+    has = "has" if missing == 1 else "have"
+    return [f"{missing:,} of {images:,} images {has} no file: {where} (--images, --missing drop)"]
 
 
 def _spread(counts: np.ndarray[Any, Any]) -> dict[str, float]:
@@ -103,19 +105,22 @@ def advice(labels: Labels) -> list[str]:
             "use a method for positives only, such as assume-negative"
         )
     elif without := int(((absent == 0) & (present > 0)).sum()):
-        found.append(f"{without} classes have no known negatives: known-only will predict them present everywhere")
+        classes = plural(without, "class has", "classes have")
+        found.append(f"{classes} no known negatives: known-only will predict that everywhere")
     if not present.any():
         found.append("no label is known to be present: there is nothing to learn")
     elif without := int((present == 0).sum()):
         found.append(
-            f"{without} classes have no known positives: they cannot be learned or scored; label some, or drop them"
+            f"{plural(without, 'class has', 'classes have')} no known positives and cannot be learned or scored; label "
+            "some, or drop what has none"
         )
     for names in similar_names(labels.classes)[:_MOST_ALIKE]:
         found.append(
             f"{' and '.join(map(repr, names))} are different classes; if they should not be, give them one name"
         )
     if few := int(((present > 0) & (present < _FEW_POSITIVES)).sum()):
-        found.append(f"{few} classes have fewer than {_FEW_POSITIVES} known positives: expect poor scores for them")
+        classes = plural(few, "class has", "classes have")
+        found.append(f"{classes} fewer than {_FEW_POSITIVES} known positives: expect poor scores there")
     if silent:
-        found.append(f"{silent} images have no known label: known-only learns nothing from them")
+        found.append(f"{plural(silent, 'image has', 'images have')} no known label: known-only learns nothing there")
     return found

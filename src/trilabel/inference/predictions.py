@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import replacing, write_text
-from trilabel.printable import json_escaped
+from trilabel.printable import json_escaped, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ class Predictions:
 
     def __repr__(self) -> str:
         left_out = f", {len(self.left_out):,} left out" if self.left_out else ""
-        return f"Predictions({len(self.ids):,} images × {len(self.classes):,} classes{left_out})"
+        return f"Predictions({plural(len(self.ids), 'image')} × {plural(len(self.classes), 'class')}{left_out})"
 
     def to_frame(self) -> "pd.DataFrame":
         """A pandas table with a row per image and a column per class."""

@@ -16,18 +16,20 @@ from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
+from trilabel.data.left_out import log_left_out
 from trilabel.errors import TrilabelError
 from trilabel.inference.activation import ClassActivation, display_image
 from trilabel.inference.arrays import arrays_to_images, resize_all, separate
 from trilabel.inference.opened import DIVERGED, Broken, Opened, Options, find_paths
 from trilabel.inference.pointing import PointingGame
 from trilabel.inference.predictions import Predictions
-from trilabel.inference.trust import doubts
+from trilabel.inference.trust import doubts, unfinished
 from trilabel.labels.names import Names
 from trilabel.log import log
 from trilabel.models import Classifier
 from trilabel.models.device import choose_device
 from trilabel.models.scoring import OnBatch, Scorer
+from trilabel.printable import plural
 from trilabel.training.decisions import Decisions
 from trilabel.training.run_folder import Run, RunFolder
 
@@ -38,6 +40,7 @@ def load(run: str | Path | Run, device: str = "auto") -> "Model":
     classifier, about = folder.classifier()
     model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
     model.annotations, model.seen_images = folder.annotations, folder.seen_images
+    model.unfinished = lambda: unfinished(about.config, folder.read_history(), folder.best_record())
     if folder.decisions.is_file():
         model.decisions = Decisions.load(folder.decisions, len(about.classes))
     return model
@@ -67,6 +70,8 @@ class Model:
         self.annotations: Callable[[], NDArray[np.int64] | None] = lambda: None
         # Gives the ids of the images that it was trained on, and of those that chose its epoch.
         self.seen_images: Callable[[], tuple[Sequence[str], Sequence[str]]] = lambda: ((), ())
+        # Says whether the run that it is of has epochs before it.
+        self.unfinished: Callable[[], list[str]] = list
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -81,7 +86,7 @@ class Model:
         self.views = Views(classifier.backbone.mean, classifier.backbone.std)
 
     def __repr__(self) -> str:
-        return f"Model({self.name!r}, {len(self.classes):,} classes, {self.image_size} pixels, on {self.device})"
+        return f"Model({self.name!r}, {plural(len(self.classes), 'class')}, {self.image_size} pixels, on {self.device})"
 
     @property
     def image_size(self) -> int:
@@ -191,7 +196,7 @@ class Model:
             "class_names": list(truth.classes),
             "per_class_positives": present.tolist(),
             "per_class_negatives": absent.tolist(),
-            "warnings": doubts(truth, split, *self.seen_images()),
+            "warnings": self.unfinished() + doubts(truth, split, *self.seen_images()),
         }
         if intervals:
             low, high = metrics.average_precision_intervals(scores, truth)
@@ -217,8 +222,7 @@ class Model:
         logits, positions, messages = opened.score(
             "scoring", lambda position: dataset.ids[int(rows[position])], class_maps, to_rows
         )
-        if messages:
-            log.warning(f"{len(messages)} of {len(rows)} images left out; the first: {messages[0]}")
+        log_left_out(messages, len(rows))
         return logits, rows[positions]
 
     def _match_classes(
@@ -229,7 +233,7 @@ class Model:
         missing = [name for name, column in zip(classes, columns, strict=True) if column < 0]
         if missing and not common_classes:
             raise TrilabelError(
-                f"the data has {len(missing)} classes that the model does not have, e.g. {missing[0]!r}; "
+                f"the data has {plural(len(missing), 'class')} that the model does not have, e.g. {missing[0]!r}; "
                 "train with them, or score the common ones only with --common-classes"
             )
         if len(missing) == len(columns):

@@ -4,9 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trilabel.config import Config
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 from trilabel.log import truncate_list
+from trilabel.printable import plural
+from trilabel.training.record import EpochRecord
+from trilabel.training.stages import plan_stages
 
 
 def doubts(labels: Labels, split: str, learned_from: Sequence[str] = (), chosen_on: Sequence[str] = ()) -> list[str]:
@@ -29,6 +33,21 @@ def doubts(labels: Labels, split: str, learned_from: Sequence[str] = (), chosen_
             "leaves them out"
         )
     return found
+
+
+def unfinished(config: Config, history: Sequence[EpochRecord], best: EpochRecord | None) -> list[str]:
+    """One sentence if the run has epochs before it; nothing if it is over, or nothing is known of it."""
+    if not history:
+        return []
+    stage, last = plan_stages(config)[-1], history[-1]
+    done = last.epoch if last.stage == stage.name else 0
+    waited = done - best.epoch if best is not None and best.stage == stage.name else 0
+    if done >= stage.epochs or (config.patience is not None and waited >= config.patience):
+        return []
+    return [
+        f"this run is unfinished: {done} of {plural(stage.epochs, 'epoch')} are done; the scores are of its best epoch "
+        "so far"
+    ]
 
 
 def _seen_before(labels: Labels, learned_from: Sequence[str], chosen_on: Sequence[str]) -> list[str]:

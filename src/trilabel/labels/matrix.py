@@ -15,6 +15,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import sources, storage
 from trilabel.labels.names import Names
 from trilabel.labels.union import union
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,9 @@ class Labels:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"Labels({self.shape[0]:,} images × {self.shape[1]:,} classes, {self.known_share:.2%} known)"
+        return (
+            f"Labels({plural(self.shape[0], 'image')} × {plural(self.shape[1], 'class')}, {self.known_share:.2%} known)"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Labels):

@@ -21,7 +21,7 @@ from trilabel.inference.activation import ClassActivation
 from trilabel.labels.names import Names
 from trilabel.report import plots
 from trilabel.report.file_names import FileNames
-from trilabel.report.plots import keep_end
+from trilabel.report.plots import keep_end, keep_ends
 
 _IN_OVERVIEW = 8  # images
 _OPACITY = 0.65  # of the overlay where the evidence is strongest
@@ -112,7 +112,7 @@ def draw(images: Sequence[ImagePanels], inches: float = 3.0) -> Figure:
         gray = np.repeat(each.image.mean(axis=2, keepdims=True).astype(np.uint8), 3, axis=2)  # colors are for the map
         for axes, panel in zip(row[1:], each.panels, strict=False):
             behind = f" {panel.probability:.2f}{_LABEL_TEXT[panel.label]}"
-            _show(axes, gray, keep_end(panel.name, letters - len(behind)) + behind)
+            _show(axes, gray, keep_ends(panel.name, letters - len(behind)) + behind)
             _overlay(axes, panel, *each.image.shape[:2])
     return figure
 

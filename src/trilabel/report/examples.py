@@ -13,10 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.lines import Line2D
 
-from trilabel.report.plots import COLORS, epoch_axis, keep_end
+from trilabel.report.plots import COLORS, epoch_axis, keep_end, keep_ends
 from trilabel.training.record import EpochRecord
 
 History = Sequence[EpochRecord]
+CAPTION = (
+    "Labels of a few training images, epoch by epoch. Lines: their loss if they count as absent, which is high where "
+    "the model finds a class that nobody named. Boxes: how probable it finds each class; the colors of names say what "
+    "is true."
+)
 _COLUMNS = 3
 _LETTERS = 20  # of a class name
 _SPANS = 3  # of epochs, before they are only counted
@@ -125,7 +130,7 @@ def picture(history: History) -> Figure:
         drawn = _draw_image(axes, labels, stages)
         axes.set_title(_text(image, 40), loc="left", fontsize=9)
     figure.colorbar(drawn, ax=panels, label="probability", aspect=12 * lines)
-    figure.legend(handles=_legend(found), loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+    figure.legend(handles=_legend(found), loc="outside upper center", ncols=6, frameon=False, fontsize=8)
     return figure
 
 
@@ -161,7 +166,7 @@ def _draw_image(axes: Any, labels: Sequence[LabelCourse], stages: Sequence[str])
             epochs = one.epochs_with(target)
             style = {"markersize": size, "color": "black", "markeredgecolor": "white", "markeredgewidth": 0.5}
             axes.plot(epochs, [height] * len(epochs), mark, **style)
-    axes.set_yticks(range(len(labels)), [_text(one.name, _LETTERS) for one in labels], fontsize=8)
+    axes.set_yticks(range(len(labels)), [_name(one.name) for one in labels], fontsize=8)
     for tick, one in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set_color(_COLOR_OF[one.kind])
     axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -178,6 +183,10 @@ def _legend(found: dict[str, list[LabelCourse]]) -> list[Line2D]:
         *(Line2D([], [], label=kind, color=_COLOR_OF[kind], linewidth=4) for kind in kinds),
         *(Line2D([], [], label=words, marker=mark, **style) for mark, words in marks),
     ]
+
+
+def _name(text: str) -> str:
+    return keep_ends(text, _LETTERS).replace("$", r"\$")
 
 
 def _text(name: str, letters: int) -> str:

@@ -1,28 +1,60 @@
 """Plots, drawn without a display."""
 
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
-from trilabel.printable import printable
+from trilabel.printable import cut_after, printable, shorten
 
 # Colors that color-blind readers can tell apart (Okabe and Ito).
+# Fonts that systems have for scripts that matplotlib's own lacks.
+_OTHER_FONTS = (
+    *("Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "WenQuanYi Zen Hei"),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Tamil"),
+    *("Noto Sans Thai", "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Arial Unicode MS"),
+    *("Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Nirmala UI", "Leelawadee UI", "Segoe UI"),
+)
+_CAPTION_LETTERS = 68  # that fit under a panel
+_LETTERS_AN_INCH = 13  # of a caption below a figure
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
-def save(figure: Figure, path: str | Path) -> None:
-    """Writes a figure, completely or not at all, in the format of the file name."""
+def save(figure: Figure, path: str | Path, caption: str = "") -> None:
+    """Writes a figure, completely or not at all, in the format of the file name.
+
+    caption: what it shows, which is put below it.
+    """
+    if caption:
+        words = textwrap.fill(caption, int(_LETTERS_AN_INCH * figure.get_figwidth()))
+        figure.draw_without_rendering()  # which places everything else
+        figure.set_layout_engine("none")  # and there it stays
+        below = (figure.get_tightbbox().y0 - 0.1) / figure.get_figheight()
+        figure.text(0.02, below, words, fontsize=8.5, color="#555555", va="top")
+    if fonts := other_fonts():
+        for text in figure.findobj(Text):
+            text.set_fontfamily([*text.get_fontfamily(), *fonts])  # a letter is drawn in the first that has it
     with replacing(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font does not have is drawn as a box
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that no font has is drawn as a box
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
+
+
+@cache
+def other_fonts() -> list[str]:
+    """Fonts of this machine that have the letters of other scripts."""
+    there = set(font_manager.get_font_names())
+    return [name for name in _OTHER_FONTS if name in there]
 
 
 def keep_end(text: str, letters: int) -> str:
@@ -32,7 +64,16 @@ def keep_end(text: str, letters: int) -> str:
     '…_000123.jpg'
     """
     text = printable(text)
-    return text if len(text) <= letters else "…" + text[1 - letters :]
+    return text if len(text) <= letters else "…" + text[cut_after(text, len(text) + 1 - letters) :]
+
+
+def keep_ends(text: str, letters: int) -> str:
+    """The start and the end of the name of a class that is too long, without control characters.
+
+    >>> keep_ends("a person who rides a horse", 20)
+    'a person who r…horse'
+    """
+    return shorten(printable(text), letters)
 
 
 @dataclass(frozen=True)
@@ -82,20 +123,30 @@ class Lines:
     title: str
     unit: str
     series: Mapping[str, Sequence[float | None]]
+    caption: str = ""  # what it shows, for who sees it first
 
 
-def lines(panels: Sequence[Lines], stages: Sequence[str]) -> Figure:
-    """Panels of lines over the epochs, side by side; `stages` names the stage of each epoch."""
+def lines(panels: Sequence[Lines], stages: Sequence[str], best: int | None = None) -> Figure:
+    """Panels of lines over the epochs, side by side, with what they show below them.
+
+    stages: names the stage of each epoch.
+    best: the epoch whose model is kept, counted from 1 through all stages; a dashed line marks it.
+    """
     figure = Figure(figsize=(0.4 + 4.6 * len(panels), 3.4))
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for number, (name, values) in enumerate(panel.series.items()):
             points = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
             axes.plot(*zip(*points, strict=True), color=COLORS[number], label=name, marker="o", markersize=3)
         axes.set_ylim(0, 1.05 * axes.dataLim.y1 or 1)  # room for the highest marker
+        if best is not None:
+            axes.axvline(best, color="#555555", linestyle="--", linewidth=1, zorder=0, label="best epoch")
         epoch_axis(axes, stages)
         axes.set_ylabel(panel.unit)
         axes.set_title(panel.title, loc="left", fontsize=10)
         axes.legend(frameon=False, fontsize=8)
+        if panel.caption:
+            caption = textwrap.fill(panel.caption, _CAPTION_LETTERS)
+            axes.text(0, -0.24, caption, transform=axes.transAxes, fontsize=7.5, color="#555555", va="top")
     figure.tight_layout()
     return figure
 

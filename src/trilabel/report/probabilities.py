@@ -12,6 +12,11 @@ from trilabel.report.plots import COLORS, epoch_axis
 from trilabel.training.diagnosis import BINS
 from trilabel.training.record import EpochRecord
 
+CAPTION = (
+    "How probable the model finds labels, by what is known of them, after the best epoch; in a second row unknown "
+    "labels whose truth is known, epoch by epoch. The further positives stand from negatives, the better it tells them "
+    "apart."
+)
 _COLORS = {"known_positives": 0, "positives": 0, "known_negatives": 1, "negatives": 1, "unknown": 6}
 _COLORS |= {"hidden_positives": 2, "hidden_negatives": 4}
 HIDDEN = ("hidden_positives", "hidden_negatives")  # kinds of unknown labels whose truth is known

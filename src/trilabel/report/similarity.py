@@ -13,7 +13,7 @@ from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import write_csv
 from trilabel.inference.activation import display_image
 from trilabel.methods.imcl.omp import Neighbors
-from trilabel.report.plots import keep_end
+from trilabel.report.plots import keep_end, keep_ends
 
 MOST_IMAGES = 2000  # to compare with each other: the time is quadratic
 COLUMNS = ("image", "similar", "label_weight", "feature_weight")
@@ -83,7 +83,7 @@ def label_matrix(edges: Iterable[Edge], classes: Sequence[str], most: int = 40) 
     figure = Figure(figsize=(size + 0.8, size), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(table, cmap="RdBu_r", vmin=-(limit or 1), vmax=limit or 1)
-    names = [keep_end(name, 24) for name in shown]
+    names = [keep_ends(name, 24) for name in shown]
     axes.set_xticks(range(len(shown)), names, rotation=90, fontsize=8, parse_math=False)
     axes.set_yticks(range(len(shown)), names, fontsize=8, parse_math=False)
     axes.set_xlabel("neighbor")

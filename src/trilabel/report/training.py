@@ -10,23 +10,37 @@ from trilabel.training.record import EpochRecord
 
 History = Sequence[EpochRecord]
 _TARGETS = {"left_out": "left out", "as_present": "treated as present"}
+_CAPTIONS = {
+    "loss": "What training makes small: the mean over the steps of an epoch. Compare it within a run only.",
+    "scores": "Scores of images that were not learned from, over their known labels. The best epoch's model is kept.",
+    "costs": "Mean loss of labels by what they truly are. Rising for hidden positives: they are learned as absent.",
+    "became": "What the method made of unknown labels, and how much of that was right where the truth is known.",
+}
 _KINDS = ("known_positives", "true_negatives", "hidden_positives")
 
 
-def picture(history: History) -> Figure:
-    """Validation scores, the loss of labels by their true value, and how unknown labels were treated."""
+def picture(history: History, best: EpochRecord | None = None) -> Figure:
+    """Loss, validation scores, the loss of labels by their true value, and how unknown labels were treated.
+
+    best: the epoch whose model is kept, which the picture marks.
+    """
     scores = {name: _validation(history, name) for name in ("mAP", "CF1")}
     costs = {kind.replace("_", " "): _mean_losses(history, kind) for kind in _KINDS}
     became: dict[str, list[float | None]] = {}
     for name, words in _TARGETS.items():
         became[words], became[f"{words}, rightly"] = _shares(history, name), _rightly(history, name)
     panels = [
-        plots.Lines("Validation", "%", _present(scores)),
-        plots.Lines("Loss of labels as known or assumed", "mean loss", _present(costs)),
-        plots.Lines("How unknown labels were treated", "%", _present(became)),
+        plots.Lines("Training", "loss", {"loss": _losses(history)}, _CAPTIONS["loss"]),
+        plots.Lines("Validation", "%", _present(scores), _CAPTIONS["scores"]),
+        plots.Lines("Loss of labels as known or assumed", "mean loss", _present(costs), _CAPTIONS["costs"]),
+        plots.Lines("How unknown labels were treated", "%", _present(became), _CAPTIONS["became"]),
     ]
-    there = [panel for panel in panels if panel.series] or [plots.Lines("Training", "loss", {"loss": _losses(history)})]
-    return plots.lines(there, [record.stage for record in history])
+    place = next((number for number, record in enumerate(history, 1) if best and _same_epoch(record, best)), None)
+    return plots.lines([panel for panel in panels if panel.series], [record.stage for record in history], place)
+
+
+def _same_epoch(one: EpochRecord, other: EpochRecord) -> bool:
+    return (one.stage, one.epoch) == (other.stage, other.epoch)
 
 
 def table(history: History) -> tuple[list[str], list[list[str]]]:

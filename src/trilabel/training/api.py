@@ -17,6 +17,7 @@ from trilabel.config import Config
 from trilabel.data import read
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained, open_images
+from trilabel.data.left_out import write_left_out
 from trilabel.errors import TrilabelError
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.models import create_backbone
@@ -182,5 +183,7 @@ class ProcessWork:
             self.folder.make_empty()
             about = RunDescription(self.config, classes, image_size, self.source)
             self.folder.describe(about, job.labels, job.val_labels.ids)
+        if job.left_out and fabric.is_global_zero:
+            write_left_out(job.left_out, self.folder.left_out)
         fabric.barrier()
         return job

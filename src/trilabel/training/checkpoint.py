@@ -22,6 +22,7 @@ from torch import Tensor
 from trilabel.errors import TrilabelError, one_line, system_error
 from trilabel.files import replacing
 from trilabel.input_files import check_regular
+from trilabel.printable import command_line
 
 _LONGEST_STATE = 50_000_000  # bytes; that of a thousand times more classes than Open Images has
 
@@ -47,7 +48,8 @@ def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
             "the run again"
         ) from error
     except OSError as error:
-        raise system_error(error, path, f"resume the run: trilabel train --resume {Path(path).parent}") from error
+        resume = command_line("trilabel", "train", "--resume", Path(path).parent)
+        raise system_error(error, path, f"resume the run: {resume}") from error
 
 
 @contextmanager

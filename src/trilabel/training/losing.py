@@ -13,6 +13,7 @@ from pathlib import Path
 from torch.distributed import DistError, TCPStore  # type: ignore[attr-defined]
 
 from trilabel.errors import TrilabelError, one_line
+from trilabel.printable import command_line
 
 _SECONDS_TO_MEET = 3.0  # in which the processes that are left find out who is missing
 _OF_CONNECTIONS = ("gloo", "Connection closed by peer", "Connection reset by peer", "NCCL")
@@ -35,7 +36,7 @@ def lost_error(lost: Mapping[int, int | None], count: int, folder: Path) -> Tril
 def how_to_resume(folder: Path) -> str:
     """What to do about a run that ended early."""
     begun = (folder / "config.json").is_file()
-    return f"resume with: trilabel train --resume {folder}" if begun else "start it again"
+    return f"resume with: {command_line('trilabel', 'train', '--resume', folder)}" if begun else "start it again"
 
 
 def _name_of(code: int) -> str:

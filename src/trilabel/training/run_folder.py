@@ -19,6 +19,7 @@ from trilabel.files import sync_folder, write_text
 from trilabel.input_files import read_input
 from trilabel.labels import Labels
 from trilabel.models import Classifier, create_model
+from trilabel.printable import command_line, plural
 from trilabel.training import checkpoint, history
 from trilabel.training.description import RunDescription, read_description, write_description, write_versions
 from trilabel.training.record import EpochRecord
@@ -82,6 +83,11 @@ class RunFolder:
     def validation_images(self) -> Path:
         """The ids of the images that choose the epoch: a list, one per line."""
         return self.path / "validation_images.json"
+
+    @property
+    def left_out(self) -> Path:
+        """What is wrong with each image that could not be opened, one per line."""
+        return self.path / "left_out.txt"
 
     @property
     def metrics(self) -> Path:
@@ -225,7 +231,7 @@ class RunFolder:
         try:
             history.append(self.metrics, record, number)
         except OSError as error:
-            then = f"resume the run: trilabel train --resume {self.to_resume}"
+            then = f"resume the run: {command_line('trilabel', 'train', '--resume', self.to_resume)}"
             raise system_error(error, self.metrics, then) from error
 
     def read_history(self) -> list[EpochRecord]:
@@ -281,7 +287,7 @@ class Run:
 
     def __repr__(self) -> str:
         scores = f", {self.config.select} {self.metrics.get(self.config.select)}" if self.metrics else ""
-        return f"Run({str(self.folder)!r}, {len(self.history)} epochs, best {self.best.epoch}{scores})"
+        return f"Run({str(self.folder)!r}, {plural(len(self.history), 'epoch')}, best {self.best.epoch}{scores})"
 
     @property
     def metrics(self) -> dict[str, Any]:

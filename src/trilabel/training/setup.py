@@ -18,6 +18,7 @@ from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource, open_images
+from trilabel.data.left_out import log_left_out
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.log import log
@@ -62,6 +63,7 @@ class Job:
     members: list[Member]
     state: State
     agreement: Agreement
+    left_out: list[str]  # what is wrong with each image that could not be opened
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
     features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
@@ -114,8 +116,11 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         return kind(settings, dataset.labels[train], features, dataset.labels[val])
 
     method = create_method(split.train, split.val)  # before the images, so that a table it cannot read is refused early
-    images, train = _open(processes, dataset, split.train, config, model.backbone.image_size)
-    val_images, val = _open(processes, dataset, split.val, config, model.backbone.image_size)
+    images, train, unread = _open(processes, dataset, split.train, config, model.backbone.image_size)
+    val_images, val, unread_val = _open(processes, dataset, split.val, config, model.backbone.image_size)
+    left_out = [*unread, *unread_val]
+    if processes.is_first:
+        log_left_out(left_out, len(split.train) + len(split.val), folder.left_out)
     if len(train) < len(split.train) or len(val) < len(split.val):
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
@@ -152,6 +157,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         members=members,
         state=State(model, method, relabelling, diagnosis, device),
         agreement=Agreement(processes),
+        left_out=left_out,
     )
 
 
@@ -194,15 +200,14 @@ def _log_choices(config: Config, settings: Any, dataset: Dataset) -> None:
 
 def _open(
     processes: Processes, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
-) -> tuple[ImageSource, NDArray[np.int64]]:
-    """The images of these rows, and the rows that are left when images that cannot be read are left out."""
+) -> tuple[ImageSource, NDArray[np.int64], list[str]]:
+    """The images of these rows that can be read, their rows, and what is wrong with each of the others."""
     first, device, several = processes.is_first, processes.fabric.device, processes.on_this_machine
     opened, errors = open_images(
         *dataset.images_of(rows), size, device, config.cache, config.workers, config.broken, first, several
     )
-    if errors and first:
-        log.warning(f"{len(errors)} of {len(rows)} images left out; the first: {errors[0][1]}")
-    return opened, np.delete(rows, [position for position, _ in errors])
+    left = np.delete(rows, [position for position, _ in errors])
+    return opened, left, [message for _, message in errors]
 
 
 def _member(fabric: Fabric, run: Path, labels: Labels, model: Classifier) -> Member:

@@ -11,6 +11,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.log import log, truncate_list
+from trilabel.printable import plural
 
 HELD_OUT = "held-out"  # the split that a share of the training images becomes
 _AUTO_SHARE = 0.2
@@ -54,18 +55,25 @@ def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
         train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
     else:
         if name not in dataset.splits and (share := _as_share(name)) is not None:
+            if not 0 < share < 1:
+                there = ", ".join(map(repr, dataset.splits)) or "none"
+                raise TrilabelError(
+                    f"--val {name}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
+                    f"split (there are: {there}), or none"
+                )
             dataset = dataset.with_split_off(HELD_OUT, share, config.train_split, _SPLIT_SEED)
             name = HELD_OUT
         train, val = dataset.rows_of(config.train_split), dataset.rows_of(name)
         if not len(val):
             raise TrilabelError(
-                f"validation split {name!r} has no images to choose an epoch on; give another split, or none"
+                f"--val {name}: this split has no images to choose an epoch on; give another split, or none"
             )
     if not len(train):
         raise TrilabelError(f"split {config.train_split!r} has no images to learn from")
     if both := len(np.intersect1d(train, val)):
         raise TrilabelError(
-            f"{both} images are both in the training split {config.train_split!r} and in validation split {name!r}; "
+            f"{plural(both, 'image is', 'images are')} both in the training split {config.train_split!r} and in "
+            f"validation split {name!r}; "
             "an epoch must not be chosen on images that were learned from"
         )
     return TrainingSplit(dataset, train, val)
@@ -95,7 +103,8 @@ def check_validation(labels: Labels, select: str) -> None:
     without = [name for name, count in zip(labels.classes, positives, strict=True) if not count]
     if without:
         log.warning(
-            f"no validation image is known to have {truncate_list(without)}; its mAP leaves {len(without)} classes out"
+            f"no validation image is known to have {truncate_list(without)}; "
+            f"its mAP leaves {plural(len(without), 'class')} out"
         )
     if not negatives.any():
         log.warning(

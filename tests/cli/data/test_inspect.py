@@ -32,7 +32,7 @@ def test_duplicates(photos: Path, capsys: Capture) -> None:
     }
     assert call("data", "inspect", photos / "all.csv", "--duplicates") == 0
     told = capsys.readouterr().out
-    assert "photos/a.png = photos/c.png" in told and "1 images have no file and were not compared" in told
+    assert "photos/a.png = photos/c.png" in told and "1 image has no file and was not compared" in told
 
 
 def test_files_that_are_no_data(tmp_path: Path, capsys: Capture) -> None:

@@ -20,8 +20,11 @@ def test_merging(photos: Path, capsys: Capture) -> None:
     assert {name: rows.tolist() for name, rows in merged.splits.items()} == {"train": [0, 2], "test": [1]}
     assert call("data", "merge", *sets, *out, "--conflict", "unknown", "--same", "content") == 0
     told = capsys.readouterr().out
-    assert "2 images and 1 classes are in several sets" in told and "  dog: 2" in told
-    assert "photos/b.png, dog: present in one, absent in two" in told and "and are kept out of train" in told
+    assert "in several sets: 2 images and 1 class" in told and "  dog: 2" in told
+    assert (
+        "photos/b.png, dog: present in one, absent in two" in told
+        and "kept out of train: 1 image in different splits" in told
+    )
 
 
 def test_merging_with_a_map_of_classes(photos: Path, capsys: Capture) -> None:

@@ -27,7 +27,8 @@ def test_a_folder_a_class(tmp_path):
     assert dataset.splits == {}
     assert dataset.notes == (
         "images have the class of their folder; every other class is unknown",
-        "1 images are in no class folder: their labels are unknown",
+        "1 file that is no image is left out (1 .txt)",
+        "1 image is in no class folder: its labels are unknown",
     )
 
 

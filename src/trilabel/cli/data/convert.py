@@ -7,6 +7,7 @@ from trilabel.cli.arguments import DataPath, SafeCells
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
+from trilabel.printable import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,7 @@ class Convert:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
             return print_json({"out": str(self.out), **sizes, "warnings": warnings})
         return print_line(
-            f"{self.out}: {len(labels):,} images × {labels.shape[1]:,} classes, {labels.known:,} labels known "
+            f"{self.out}: {plural(len(labels), 'image')} × {plural(labels.shape[1], 'class')}, "
+            f"{plural(labels.known, 'label')} known "
             f"({labels.known_share:.2%}){' (see the warnings)' if warnings else ''}"
         )

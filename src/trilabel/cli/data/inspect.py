@@ -7,6 +7,7 @@ from typing import Any
 from trilabel.cli.arguments import DataPath
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
+from trilabel.printable import plural
 
 _MOST_CLASSES = 60  # if there are more, only the most and the least frequent are shown
 
@@ -42,7 +43,8 @@ class Inspect:
 def print_inspection(found: Mapping[str, Any]) -> None:
     """Prints what `trilabel.data.inspect` found."""
     print_line(
-        f"{found['images']:,} images × {found['classes']:,} classes: {found['known']:,} labels known "
+        f"{plural(found['images'], 'image')} × {plural(found['classes'], 'class')}: "
+        f"{plural(found['known'], 'label')} known "
         f"({found['known_share']:.2%}), {found['positives']:,} present, {found['negatives']:,} absent"
     )
     for kind, spread in found["per_image"].items():
@@ -76,17 +78,16 @@ def _print_classes(per_class: Sequence[Mapping[str, Any]]) -> None:
     rows = [[row["class"], *(f"{row[kind]:,}" for kind in ("present", "absent", "unknown"))] for row in shown]
     print_table(["class", "present", "absent", "unknown"], rows)
     if len(shown) < len(classes):
-        between = len(classes) - len(shown)
-        print_line(
-            f"({between:,} classes between the {half} most and {half} least frequent are not shown; --json lists all)"
-        )
+        between = plural(len(classes) - len(shown), "class")
+        print_line(f"({between} between the {half} most and {half} least frequent not shown; --json lists all)")
 
 
 def _print_duplicates(found: Mapping[str, Any]) -> None:
     groups = found["groups"]
     print_line()
     print_line(
-        f"{len(groups):,} images occur more than once, {sum(map(len, groups)):,} files in all; "
+        f"{plural(len(groups), 'image occurs', 'images occur')} more than once, "
+        f"{plural(sum(map(len, groups)), 'file')} in all; "
         f"{found['across_splits']:,} of them in several splits, {found['contradicting']:,} with contradicting labels"
     )
     for group in groups[:MOST_SHOWN]:
@@ -94,4 +95,5 @@ def _print_duplicates(found: Mapping[str, Any]) -> None:
     if len(groups) > MOST_SHOWN:
         print_line(f"  (and {len(groups) - MOST_SHOWN:,} more; --json lists all)")
     if found["images_without_file"]:
-        print_line(f"{found['images_without_file']:,} images have no file and were not compared")
+        without = plural(found["images_without_file"], "image has no file and was", "images have no file and were")
+        print_line(f"{without} not compared")

@@ -11,6 +11,7 @@ from trilabel.cli.arguments import SafeCells, UsageError
 from trilabel.cli.data.output import check_writable, write_dataset
 from trilabel.cli.data_options import read_data
 from trilabel.cli.render import MOST_SHOWN, print_json, print_line, print_table
+from trilabel.printable import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,10 @@ class Merge:
 
         check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
         if len(self.sets) < 2:
-            raise UsageError("data merge: give at least two data sets")
+            raise UsageError("give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
         if len(paths) < len(self.sets):
-            raise UsageError("data merge: two sets have the same name; write NAME=DATA")
+            raise UsageError("two sets have the same name; write NAME=DATA")
         classes = read_class_map(self.map) if self.map else None
         sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
@@ -66,17 +67,22 @@ def _name_and_path(text: str) -> tuple[str, str]:
     return Path(text).resolve().stem, text
 
 
+def _sizes(found: Mapping[str, Any]) -> str:
+    known = plural(found["known"], "label")
+    return f"{plural(found['images'], 'image')} × {plural(found['classes'], 'class')}, {known} known"
+
+
 def print_merge(out: str, found: Mapping[str, Any]) -> None:
     """Prints the report of `trilabel.data.merge`."""
-    print_line(f"{out}: {found['images']:,} images × {found['classes']:,} classes, {found['known']:,} labels known")
+    print_line(f"{out}: {_sizes(found)}")
     rows = [[one["set"], *(f"{one[key]:,}" for key in ("images", "classes", "known"))] for one in found["sets"]]
     print_table(["set", "images", "classes", "labels known"], rows)
     shared = found["classes_in_several_sets"]
     print_line()
-    print_line(f"{found['images_in_several_sets']:,} images and {len(shared):,} classes are in several sets")
-    print_line(
-        f"{found['labels_stated_twice']:,} labels are stated more than once, {found['contradicting']:,} contradict"
-    )
+    images, classes = plural(found["images_in_several_sets"], "image"), plural(len(shared), "class")
+    print_line(f"in several sets: {images} and {classes}")
+    twice = plural(found["labels_stated_twice"], "label is", "labels are")
+    print_line(f"{twice} stated more than once, {found['contradicting']:,} with a contradiction")
     for name, count in list(found["contradicting_per_class"].items())[:MOST_SHOWN]:
         print_line(f"  {name}: {count:,}")
     for one in found["contradictions"][:MOST_SHOWN]:
@@ -87,10 +93,8 @@ def print_merge(out: str, found: Mapping[str, Any]) -> None:
     if found["contradicting"] > MOST_SHOWN:
         print_line("  (--json lists all)")
     if found["images_in_different_splits"]:
-        print_line(
-            f"{found['images_in_different_splits']:,} images are in different splits of different sets "
-            "and are kept out of train"
-        )
+        images = plural(found["images_in_different_splits"], "image")
+        print_line(f"kept out of train: {images} in different splits of different sets")
     if not found["images_in_several_sets"]:
         ways = ", ".join(way for way in ("path", "id", "name", "content") if way != found["same"])
         print_line(f"hint: no image is in several sets by its {found['same']}; --same {ways} may find some")

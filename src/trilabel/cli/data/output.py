@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trilabel.cli.arguments import check_output
 from trilabel.log import log
+from trilabel.printable import in_number
 
 if TYPE_CHECKING:
     from trilabel.data import Dataset
@@ -28,7 +29,7 @@ def write_dataset(
 
     warnings = write(dataset, out, format, **_options(layout, safe_cells))
     for warning in warnings:
-        log.warning(f"{out}: {warning}")
+        log.warning(f"{out}: {in_number(warning)}")
     return warnings
 
 

@@ -10,6 +10,7 @@ from trilabel.cli.arguments import DataPath, SafeCells
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
+from trilabel.printable import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,6 @@ class Simulate:
             known = {"known_before": before.known, "known_after": after.known}
             return print_json({"table": str(self.out), "images": len(rows), **known})
         return print_line(
-            f"{self.out}: {after.known:,} of {before.known:,} labels of {len(rows):,} images left "
+            f"{self.out}: {after.known:,} of {plural(before.known, 'label')} of {plural(len(rows), 'image')} left "
             f"({after.known_share:.2%} of all known); read it without --images, its paths are relative to its folder"
         )

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
-from trilabel.data.image_paths import SPLIT_NAMES, RootedPaths, split_name, walk
+from trilabel.data.image_paths import SPLIT_NAMES, RootedPaths, scan, split_name, walk
 from trilabel.data.options import check_choice
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.printable import plural
 
 RULE = "images have the class of their folder; every other class is unknown"
 _LABEL_FILES = (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".trilabel")
@@ -50,12 +51,12 @@ def read(path: Path, *, images: str | Path | None = None, unlisted: Unlisted = "
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     if images is not None:
         raise TrilabelError(f"{path}: the images are inside the class folders; leave out the option images")
-    files = sorted(walk(path))
+    files, unread = scan(path)
     parts = [file.split("/") for file in files]
     if all(len(part) == 1 for part in parts):
         raise TrilabelError(f"{path}: this folder has no sub-folders with images, one per class")
     parts, splits = _without_splits(parts)
-    notes = [f"images have the class of their folder; every other class is {unlisted}"]
+    notes = [f"images have the class of their folder; every other class is {unlisted}", *unread]
     dataset = _dataset(path, files, [part[0] if len(part) > 1 else "" for part in parts], splits, notes)
     if unlisted == "unknown":
         return dataset
@@ -82,6 +83,7 @@ def _dataset(
     rows = np.flatnonzero(columns >= 0)
     loose = len(files) - len(rows)
     if loose:
-        notes.append(f"{loose} images are in no class folder: their labels are unknown")
+        which = plural(loose, "image is in no class folder: its", "images are in no class folder: their")
+        notes.append(f"{which} labels are unknown")
     labels = Labels.from_entries(rows, columns[rows], np.ones(len(rows), np.int8), classes, files)
     return Dataset(labels.ids, RootedPaths(root, labels.ids), labels, splits, notes=tuple(notes))
