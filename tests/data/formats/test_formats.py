@@ -20,6 +20,7 @@ OTHER_NAMES = {
     "csv_wide": "csv",
     "csv_long": "csv",
     "csv_tags": "csv",
+    "csv_splits": "csv",
     "openimages": "open-images",
     "nuswide": "nus-wide",
     "nuswide_table": "nus-wide",

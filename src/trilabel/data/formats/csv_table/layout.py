@@ -27,6 +27,11 @@ class TableLayout:
     left_out: list[str] = field(default_factory=list)
     sure: bool = False  # whether the user named the layout
 
+    @property
+    def taken(self) -> set[int]:
+        """The columns that describe images, not labels."""
+        return {self.image, self.file, self.split}
+
 
 def find_columns(
     path: Path,
