@@ -830,7 +830,7 @@ def test_columns_that_are_classes(tmp_path):
     assert read(path, class_columns=["cat2"]).labels.to_signed().tolist() == [[-1]]
     assert "no column in FILE named 'dog'" in refusal(path, class_columns=["dog"])
     assert "class_columns are for a wide table" in refusal(path, class_columns=["cat"], layout="long")
-    assert "column 'split' is not one of classes" in refusal(path, class_columns=["cat", "split"])
+    assert "column 'split' names images or splits" in refusal(path, class_columns=["cat", "split"])
 
 
 def test_no_finding(tmp_path):
@@ -884,5 +884,5 @@ def test_a_file_for_each_split(tmp_path):
     (tmp_path / "valid.csv.gz").unlink()
     assert not detect(tmp_path)  # one table is not enough to know
     (tmp_path / "test.csv").write_text("Path,Mass\nset/train/1.jpg,0.0\n")
-    with pytest.raises(TrilabelError, match="image 'set/train/1.jpg' is in splits 'train' and 'test'; remove it"):
+    with pytest.raises(TrilabelError, match=r"image 'set/train/1.jpg' is in splits 'train' and 'test'; remove it"):
         read(tmp_path, values="uncertain")

@@ -10,7 +10,8 @@ from trilabel.data.image_paths import split_name
 from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
-_WORDS = set("yes no na n/a nan none null ? - positive negative pos neg present absent unknown".split())
+_WORDS = {"yes", "no", "na", "n/a", "nan", "none", "null", "?", "-", "positive", "negative", "pos", "neg", "present"}
+_WORDS |= {"absent", "unknown"}
 _MOST_ROWS = 20_000  # below the first wrong cell, in which to look for other columns with such cells
 
 
