@@ -830,7 +830,7 @@ def test_columns_that_are_classes(tmp_path):
     assert read(path, class_columns=["cat2"]).labels.to_signed().tolist() == [[-1]]
     assert "no column in FILE named 'dog'" in refusal(path, class_columns=["dog"])
     assert "class_columns are for a wide table" in refusal(path, class_columns=["cat"], layout="long")
-    assert "column 'split' names images or splits" in refusal(path, class_columns=["cat", "split"])
+    assert "column 'split' is not one of classes" in refusal(path, class_columns=["cat", "split"])
 
 
 def test_no_finding(tmp_path):

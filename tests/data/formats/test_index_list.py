@@ -378,7 +378,7 @@ def test_a_cell_for_each_class(tmp_path):
     assert dataset.labels.to_signed().tolist() == [[-1, -1, 1, -1], [1, -1, 1, -1], [-1] * 4]
     assert dataset.notes == ("1 is present, 0 is absent", "names of the classes are those in classes.txt")
     (tmp_path / "fourteen.txt").write_text("a\nb\nc\nd\ne\n")
-    with pytest.raises(TrilabelError, match="every line has 4 cells of 0 and 1, but .*fourteen.txt names 5 classes"):
+    with pytest.raises(TrilabelError, match=r"every line has 4 cells of 0 and 1, but .*fourteen.txt names 5 classes"):
         read(path, classes=tmp_path / "fourteen.txt")
     (tmp_path / "classes.txt").unlink()
     assert tl.data.read(path).classes == ["0", "1", "2", "3"]

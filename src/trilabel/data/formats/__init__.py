@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
+    box_table,
     coco,
     createml,
     csv_table,
@@ -70,6 +71,7 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "huggingface": huggingface,
     "yolo": yolo,
     "list": index_list,
+    "box-table": box_table,
     "csv": csv_table,
     "folder": folder,
 }

@@ -1,4 +1,4 @@
-"""A list with a 0 or 1 for each class, as HashNet (NUS-WIDE, COCO) and CheXNet publish them; names of classes beside."""
+"""A list with a 0 or 1 for each class, as HashNet (NUS-WIDE, COCO) and CheXNet publish it, and a class file."""
 
 from pathlib import Path
 

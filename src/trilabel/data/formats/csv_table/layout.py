@@ -92,10 +92,11 @@ def _refuse_without_header(path: Path, header: list[str]) -> None:
     """Refuses a table whose first row is about an image, also where blanks separate its cells."""
     name, *others = header if len(header) > 1 else header[0].split()
     if is_image(name):
-        numbers = not others or "-1" not in others  # a list with these is refused, too
+        numbers = not others or not set(others) <= {"0", "1", "-1"}  # two cells of 0 and 1 would be taken for numbers
+        hint = ", or pass format=list if these are numbers of classes" if numbers else ""
         raise TrilabelError(
             f"{path}, row 1: {shown(name)} is an image, not the name of a column; write a header above it (image, and "
-            f"the classes, separated like the cells){', or pass format=list if these are numbers of classes, or 0 and 1' * numbers}"
+            f"the classes, separated like the cells){hint}"
         )
 
 
