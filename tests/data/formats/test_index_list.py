@@ -240,7 +240,8 @@ def test_other_layouts_are_not_detected(tmp_path):
         path = importlib.import_module(f"tests.data.formats.layouts.{module.name}").write(tmp_path / module.name)
         assert detect(path) == (module.name in ("index_list", "list_binary")), module.name
         for file in (tmp_path / module.name).rglob("*.txt"):
-            assert file == path or not detect(file), file
+            own = file == path or file.name == "list_eval_partition.txt"  # CelebA's splits have the form of a list
+            assert own or not detect(file), file
 
 
 # ---- the fast way reads what the slow one does

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
     box_table,
+    celeba,
     coco,
     createml,
     csv_table,
@@ -62,6 +63,7 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "open-images": openimages,
     "nus-wide": nuswide,
     "cub": cub,
+    "celeba": celeba,
     "visual-genome": visual_genome,
     "label-studio": label_studio,
     "cvat": cvat,
