@@ -45,8 +45,8 @@ def _read(file: TableFile, columns: BoxColumns, name_size: int) -> Rows:
     labels, numbers, splits = [], [], []
     try:
         for images, chunk in file.chunks(columns.image, name_size):
-            found = _numbers(chunk, (*columns.box, *columns.size))
-            if found is None or not np.diff(images.offsets).all():
+            found, wrong = _numbers(chunk, (*columns.box, *columns.size))
+            if wrong or not np.diff(images.offsets).all():
                 _refuse(file, columns)
             names.append(images)
             numbers.append(found)
@@ -69,16 +69,14 @@ def _codes(column: "pd.Series[Any]", known: dict[str, int]) -> NDArray[np.int64]
     return np.array([known.setdefault(text.strip(), len(known) - 1) for text in texts], np.int64)[codes]
 
 
-def _numbers(chunk: pd.DataFrame, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """The numbers in these columns, NaN for what is not there; None if a cell is neither."""
-    found = []
+def _numbers(chunk: pd.DataFrame, columns: tuple[int, ...]) -> tuple[NDArray[np.float64], bool]:
+    """The numbers in these columns, NaN for what is not there; and whether a cell is neither."""
+    found, odd = [], set[str]()
     for column in columns:
         numbers = pd.to_numeric(chunk[column], errors="coerce").to_numpy(np.float64)
-        texts = chunk[column].to_numpy()[np.isnan(numbers)]
-        if not {text.strip().lower() for text in set(texts)} <= _NOTHING:
-            return None
+        odd |= set(chunk[column].to_numpy()[np.isnan(numbers)])
         found.append(numbers)
-    return np.stack(found, 1)
+    return np.stack(found, 1), not {text.strip().lower() for text in odd} <= _NOTHING
 
 
 def _split_of(
