@@ -15,9 +15,9 @@ from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.image_size import upright_size
 from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats._shared.none_class import others_absent
+from trilabel.data.formats._shared.parquet_file import PARQUET, header_of, open_rows
 from trilabel.data.formats._shared.pixel_boxes import shares
 from trilabel.data.formats._shared.split_files import SplitFile, images_of, split_files
-from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats.box_table.columns import BoxColumns, find_box_columns
 from trilabel.data.formats.box_table.rows import Rows, read_rows
 from trilabel.data.image_paths import RootedPaths, locate, moved, split_name
@@ -43,7 +43,7 @@ def _files(path: Path) -> list[SplitFile]:
     """The tables at a path; a file has no split."""
     if path.is_file():
         return [SplitFile("", "", path)] if _has_boxes(path) else []
-    found = split_files(path, "_annotations.csv", (".csv", ".tsv"))
+    found = split_files(path, "_annotations.csv", (".csv", ".tsv", PARQUET))
     for folder in (path, path / "annotations"):
         named = {split_name(file.name.removesuffix(_OPEN_IMAGES)): file for file in folder.glob(f"*{_OPEN_IMAGES}")}
         found = found or [SplitFile(split, "", named[split]) for split in ("train", "val", "test") if split in named]
@@ -51,6 +51,8 @@ def _files(path: Path) -> list[SplitFile]:
 
 
 def _has_boxes(file: Path) -> bool:
+    if file.suffix.lower() == PARQUET:
+        return find_box_columns(header_of(file)) is not None
     if table_suffix(file) not in DELIMITERS:
         return False
     start = peek(file)
@@ -98,7 +100,7 @@ def read(
 
 
 def _read_file(path: Path, root: Path, boxes: bool) -> Dataset:
-    with TableFile(path) as file:
+    with open_rows(path) as file:
         columns = find_box_columns(file.header)
         if columns is None:
             raise TrilabelError(

@@ -1,4 +1,4 @@
-"""Tables (.csv, .tsv, .txt): wide (a column per class), long (a row per label), or all tags of an image in one cell."""
+"""Tables (.csv, .tsv, .txt, .parquet): wide (a column per class), long (a row per label), or a cell of tags."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats._shared.none_class import others_absent
+from trilabel.data.formats._shared.parquet_file import PARQUET, open_rows
 from trilabel.data.formats._shared.split_files import SplitFile, images_of, split_files
 from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats._shared.tag_lists import is_list, separator_of
@@ -33,11 +34,11 @@ RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not 
 
 def detect(path: Path) -> bool:
     """Whether this is a file named like a table, or a folder with a table for each split."""
-    return (path.is_file() and table_suffix(path) in DELIMITERS) or bool(_split_files(path))
+    return (path.is_file() and table_suffix(path) in (*DELIMITERS, PARQUET)) or bool(_split_files(path))
 
 
 def _split_files(path: Path) -> list[SplitFile]:
-    return split_files(path, "_classes.csv", (".csv", ".tsv"))
+    return split_files(path, "_classes.csv", (".csv", ".tsv", PARQUET))
 
 
 def read(
@@ -78,7 +79,7 @@ def read(
     check_choice(path, "values", values, get_args(Values))
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
-    with TableFile(path, delimiter) as file:
+    with open_rows(path, delimiter) as file:
         table = _layout_of(file, layout, ignore, image, tags, class_columns)
         if unlisted == "absent" and (values in ("signed", "uncertain") or table.value >= 0):
             raise TrilabelError(
