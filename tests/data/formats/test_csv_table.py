@@ -886,3 +886,20 @@ def test_a_file_for_each_split(tmp_path):
     (tmp_path / "test.csv").write_text("Path,Mass\nset/train/1.jpg,0.0\n")
     with pytest.raises(TrilabelError, match=r"image 'set/train/1.jpg' is in splits 'train' and 'test'; remove it"):
         read(tmp_path, values="uncertain")
+
+
+def test_a_comma_at_the_end_of_each_line(tmp_path):
+    """As in ChestX-ray14, whose header also has commas inside of names."""
+    rows = (
+        "Image Index,Finding Labels,Patient ID,OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],\n"
+        "00000001_000.png,Cardiomegaly,1,2682,2749,0.143,0.143,\n"
+        "00000001_001.png,Cardiomegaly|Emphysema,1,2894,2729,0.143,0.143,\n"
+        "00000002_000.png,No Finding,2,2500,2048,0.171,0.171,\n"
+    )
+    dataset = read(table(tmp_path, rows), tags="Finding Labels", none_class="No Finding")
+    assert dataset.classes == ["Cardiomegaly", "Emphysema", "No Finding"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0, 0], [1, 1, 0], [-1, -1, 1]]
+    told = refusal(table(tmp_path, rows))
+    assert "value 'Cardiomegaly'" in told and "if one of them contains tags, pass its name as tags" in told
+    assert read(table(tmp_path, "image,cat,,\n1.jpg,1,,\n")).classes == ["cat"]
+    assert "columns 3, 4 have no name" in refusal(table(tmp_path, "image,cat,,\n1.jpg,1,,\n2.jpg,1,0,\n"))

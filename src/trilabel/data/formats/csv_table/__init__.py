@@ -113,11 +113,19 @@ def _layout_of(
     names = [cell.strip().lower() for cell in file.header]
     if classes:
         return _of_classes(file, layout, image, classes)
+    ignore = [*ignore, *_empty_columns(file)]
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
     column = _column(file, image) if image else _images_column(file, names)
     beside = "label" in names and "value" not in names and _are_beside(file, names)
     return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags), beside)
+
+
+def _empty_columns(file: TableFile) -> list[str]:
+    """The name "" if there are columns without a name and nothing is in them: a comma ends each line (ChestX-ray14)."""
+    unnamed = [column for column, name in enumerate(file.header) if column and not name]
+    rows = [row for row in file.sample(1000)[1:] if len(row) == len(file.header)] if unnamed else []
+    return [""] if rows and not any(row[column].strip() for row in rows for column in unnamed) else []
 
 
 def _of_classes(file: TableFile, layout: str, image: str | None, classes: Sequence[str]) -> TableLayout:

@@ -111,7 +111,8 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Iterable[str]) -> list[int]:
     """The columns that are neither used nor ignored."""
     first: dict[str, int] = {}
-    twice = [(first[name], column) for column, name in enumerate(header) if first.setdefault(name, column) != column]
+    every = enumerate(header)
+    twice = [(first[name], column) for column, name in every if first.setdefault(name, column) != column and name]
     if twice:
         one, two = twice[0]
         both = f"columns {one + 1} and {two + 1} are both called {shown(header[one])}"
