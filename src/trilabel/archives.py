@@ -1,7 +1,9 @@
 """Files inside .zip archives, named by a path that goes on after the archive: export.zip/images/1.jpg."""
 
 import io
+import lzma
 import os
+import struct
 import threading
 import zipfile
 import zlib
@@ -16,7 +18,17 @@ from trilabel.errors import TrilabelError
 _MARK = ".zip/"
 _stand_ins: dict[str, str] = {}  # folders of empty files that stand for members, and the archives of these
 _opening = threading.Lock()
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)  # of zipfile
+# The errors of zipfile for damaged bytes.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    lzma.LZMAError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def find_member(path: str | Path) -> tuple[str, str] | None:

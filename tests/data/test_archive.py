@@ -163,6 +163,14 @@ def test_what_is_no_archive(tmp_path):
     assert refusal(path) == "ZIP: its file 'labels.csv' is encrypted; unpack it, and give the folder"
 
 
+def test_a_file_without_a_name(tmp_path):
+    path = made(tmp_path / "x.zip", {"labels.csv": b"image,cat\n1.jpg,1\n", "x": b""})
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 28] = 0  # the length of the name; what follows is a comment
+    path.write_bytes(bytes(content))
+    assert refusal(path).startswith("ZIP: cannot be read as an archive (")
+
+
 def test_broken_bytes_of_an_archive(export, tmp_path):
     content, draw = export.read_bytes(), np.random.default_rng(0)
     for _ in range(60):
