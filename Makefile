@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check docs bench reliability clean
+.PHONY: demo test test-slow interop check docs bench reliability clean
 
 demo: $(READY)
 	$(BIN)/trilabel demo
@@ -14,6 +14,12 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
+
+# Round trips with datumaro, pycocotools, datasets and label-studio-sdk, which judge what is written and read.
+interop:
+	$(PYTHON) -m venv $(VENV)-interop
+	$(VENV)-interop/bin/python -m pip install --quiet -c constraints-interop.txt -e '.[dev,interop]'
+	$(VENV)-interop/bin/python -m pytest -m interop -rs
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -40,4 +46,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build
+	rm -rf $(VENV) $(VENV)-interop .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build

@@ -99,6 +99,11 @@ def _compressed(root: Path) -> Iterator[Target]:
         packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
         yield Target(f"compressed {name}", (packed,), partial(read_data, packed), 8)
+    for name in ("csv_splits", "yolo", "coco"):
+        folder = _new(root, f"archive_{name}")
+        import_module(f"tests.data.formats.layouts.{name}").write(folder)
+        archive = Path(shutil.make_archive(str(root / name), "zip", folder))
+        yield Target(f"archive {name}", (archive,), partial(read_data, archive), 8)
 
 
 # ---- images

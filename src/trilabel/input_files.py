@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from trilabel import archives
 from trilabel.errors import TrilabelError
 
 # Environment variables that raise a limit, named in the error of whoever reaches it.
@@ -67,20 +68,41 @@ def open_input(path: str | Path, most: str | None = None) -> BinaryIO:
 
     What is not a regular file, too large or may not be read is a TrilabelError; other errors are those of `open`.
     """
-    size = check_regular(path).st_size
+    size, inside = _size(path)
     if most is not None and size > (allowed := limit(most)):
         raise TrilabelError(f"{path}: {too_much(f'{size:,} bytes', allowed, most)}")
+    if inside:
+        return archives.open_member(path)
     try:
         return open(path, "rb")  # noqa: PTH123
     except PermissionError:
         raise _not_allowed(path) from None
 
 
+def size_of(path: str | Path) -> int:
+    """The size of a regular file, or of a file in an archive."""
+    return _size(path)[0]
+
+
+def _size(path: str | Path) -> tuple[int, bool]:
+    """The size of a file, and whether it is in an archive."""
+    try:
+        size = check_regular(path).st_size
+    except NotADirectoryError:  # on Windows it is a FileNotFoundError
+        return archives.member_size(path), True
+    except FileNotFoundError:
+        if archives.find_member(path) is None:
+            raise
+        return archives.member_size(path), True
+    inside = size == 0 and archives.find_member(path) is not None
+    return (archives.member_size(path), True) if inside else (size, False)
+
+
 def read_input(path: str | Path) -> bytes:
     """All bytes of a regular file that is not too large for that."""
     allowed = limit(TEXT_BYTES)
     with open_input(path, TEXT_BYTES) as file:
-        parts = [file.read(os.fstat(file.fileno()).st_size + 1)]
+        parts = [file.read(size_of(path) + 1)]
         while block := file.read(_BLOCK):  # files of /proc go on after their size, which is 0
             parts.append(block)
             if sum(map(len, parts)) > allowed:

@@ -97,3 +97,12 @@ def test_words_that_happen_to_be_files_stay_words(
     assert "--values and --read values: give one of the two" in complaint(
         capsys, "data", "inspect", work / "labels.csv", "--values", "binary", "--read", "values=signed", code=2
     )
+
+
+def test_words_and_columns_of_a_table(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "t.csv").write_text("image,who,cat,none\n1.jpg,me,YES,NO\n2.jpg,you,NA,YES\n")
+    words = ["--class-columns", "cat", "none", "--positive-values", "YES", "--negative-values", "NO"]
+    found = result(
+        capsys, "data", "inspect", tmp_path / "t.csv", *words, "--unknown-values", "NA", "--none-class", "none"
+    )
+    assert (found["classes"], found["positives"], found["negatives"]) == (2, 2, 2)

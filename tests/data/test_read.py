@@ -137,7 +137,7 @@ def test_mistaken_splits(table, tmp_path):
 def test_options_are_passed_on(table):
     assert refusal(table, difficult="absent") == (
         f"{table}: no option 'difficult' here; use one of layout, values, conflict, ignore, delimiter, separator, "
-        "image, tags, unlisted"
+        "image, tags, unlisted, class_columns, positive_values, negative_values, unknown_values, none_class"
     )
     assert read(table, images=table.parent, values="signed").notes[0].startswith("empty cells and 0 are unknown")
 

@@ -39,6 +39,16 @@ class DataOptions:
     (CheXpert, MIMIC-CXR)."""
     ignore: tuple[str, ...] = ()
     """Columns of a table that are not classes."""
+    class_columns: tuple[str, ...] = ()
+    """Columns of a table that are the classes; all others are left out."""
+    positive_values: tuple[str, ...] = ()
+    """Words in the cells of a table that mean present, such as YES."""
+    negative_values: tuple[str, ...] = ()
+    """Words in the cells of a table that mean absent, such as NO."""
+    unknown_values: tuple[str, ...] = ()
+    """Words in the cells of a table that mean unknown, such as NA or ?."""
+    none_class: str | None = None
+    """A class that says of an image that it has no other, such as "No Finding": these become absent."""
     delimiter: str | None = None
     """The separator of the cells of a table; none: detected from the file extension and the first line."""
     conflict: Literal["error", "unknown", "majority"] = "error"

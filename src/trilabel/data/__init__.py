@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.archive import is_archive, mounted
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats import FORMATS, format_of, writer_of
+from trilabel.data.formats import FORMATS, entry_of, format_of, writer_of
 from trilabel.data.image_paths import existing
 from trilabel.data.options import check_choice, check_options
 from trilabel.data.scenes import scenes
@@ -46,9 +47,7 @@ def read(
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
     check_choice(path, "missing", missing, ("keep", "drop"))
-    reader = FORMATS[format_of(path, format)]
-    check_options(path, reader.read, options)
-    dataset = reader.read(path, images=images, **options)
+    dataset = _read_archive(path, format, images, options) if is_archive(path) else _read(path, format, images, options)
     if not dataset.splits:
         dataset = replace(dataset, splits={"train": np.arange(len(dataset))})
     drawn = {name: what for name, what in (splits or {}).items() if isinstance(what, Real)}
@@ -58,6 +57,21 @@ def read(
     if missing == "drop" and dataset.paths is not None:
         dataset = _with_files(path, dataset)
     return _with_drawn_splits(dataset, path, drawn, seed)
+
+
+def _read(path: Path, format: str | None, images: str | Path | None, options: Mapping[str, Any]) -> Dataset:
+    reader = FORMATS[format_of(path, format)]
+    check_options(path, reader.read, options)
+    return reader.read(path, images=images, **options)
+
+
+def _read_archive(path: Path, format: str | None, images: str | Path | None, options: Mapping[str, Any]) -> Dataset:
+    """Reads a .zip; where it has no images, they are looked for beside it."""
+    with mounted(path) as inside:
+        entry, name = entry_of(inside.folder, format)
+        dataset = _read(entry, name, images if inside.has_images else images or path.parent, options)
+        notes = tuple(map(inside.shown, dataset.notes))
+        return replace(dataset, paths=inside.paths(dataset.paths), notes=notes)
 
 
 def write(dataset: Dataset, path: str | Path, format: str | None = None, **options: Any) -> list[str]:

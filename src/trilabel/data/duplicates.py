@@ -1,7 +1,6 @@
 """Duplicate images: the same bytes under two names."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.input_files import check_regular, open_input
+from trilabel.input_files import open_input, size_of
 from trilabel.log import track
 
 _BLOCK = 1 << 20
@@ -60,7 +59,7 @@ def _contradicting(dataset: Dataset, rows: NDArray[np.int64]) -> bool:
 
 def _size(path: str) -> int:
     try:
-        return check_regular(path).st_size
+        return size_of(path)
     except (OSError, TrilabelError):
         return -1
 
@@ -70,7 +69,7 @@ def _digest(path: str) -> bytes:
     found = hashlib.blake2b(digest_size=16)
     try:
         with open_input(path) as file:
-            left = os.fstat(file.fileno()).st_size  # a file of /proc may have no end
+            left = size_of(path)  # a file of /proc may have no end
             while block := file.read(min(_BLOCK, left)):
                 found.update(block)
                 left -= len(block)

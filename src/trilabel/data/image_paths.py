@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.archives import names_in
 from trilabel.data.folder_search import files_below
 from trilabel.data.left_out import readable_images
 from trilabel.errors import TrilabelError
@@ -213,7 +214,7 @@ def _files(folder: str) -> set[str]:
         with os.scandir(folder or ".") as entries:
             return {entry.name for entry in entries if _is_file(entry)}
     except (OSError, ValueError):
-        return set()
+        return names_in(folder)
 
 
 def _is_file(entry: "os.DirEntry[str]") -> bool:

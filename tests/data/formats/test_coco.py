@@ -645,6 +645,7 @@ def test_what_is_written_has_all_that_other_programs_ask_for(tmp_path):
     assert all(Path(path).is_file() for path in back.paths)
 
 
+@pytest.mark.interop
 def test_pycocotools_reads_what_is_written(tmp_path):
     coco = pytest.importorskip("pycocotools.coco")
     write(with_files(tmp_path), tmp_path / "labels.json")
@@ -654,6 +655,7 @@ def test_pycocotools_reads_what_is_written(tmp_path):
     assert len(found.getAnnIds(areaRng=[1, 1e9], iscrowd=False)) == 1
 
 
+@pytest.mark.interop
 def test_datumaro_reads_what_is_written(tmp_path):
     datumaro = pytest.importorskip("datumaro")
     dataset = with_files(tmp_path)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trilabel as tl
-from tests.data.formats.layouts import csv_tags
+from tests.data.formats.layouts import csv_splits, csv_tags
 from tests.oracles import tables
 from tests.support.opened_files import opened_files
 from trilabel.data.dataset import Dataset
@@ -21,6 +21,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
+USE = "use 1 present, 0 absent, empty unknown"
 RESERVED = {"image", "path", "filename", "split", "label", "value"}
 ODD = [
     "NA",
@@ -797,3 +798,108 @@ def test_a_table_is_opened_once_to_detect_it_and_once_to_read_it(tmp_path, text,
     with opened_files() as opened:
         tl.data.read(file)
     assert opened.count(str(file)) == 2
+
+
+# ---- words, columns and classes that the user names
+
+SURVEY = "\ufeffimage, sex ,Cat,Dog,age\r\n1.jpg,F,YES,No,31\r\n2.jpg,M,n/a,yes ,?\r\n3.jpg,F,NO,?,\r\n"
+
+
+def test_words_for_values(tmp_path):
+    path = table(tmp_path, SURVEY)
+    words = {"positive_values": ["yes"], "negative_values": ["NO"], "unknown_values": ["n/a", "?"]}
+    dataset = read(path, class_columns=["Cat", "Dog"], **words)
+    assert dataset.classes == ["Cat", "Dog"] and dataset.labels.to_signed().tolist() == [[1, -1], [0, 1], [-1, 0]]
+    assert "columns left out: sex, age" in dataset.notes
+    told = refusal(path, class_columns=["Cat", "Dog"])
+    assert "empty unknown, or say in positive_values, negative_values or unknown_values what 'YES' means (if" in told
+    assert "'yes' is given two meanings; give it one" in refusal(path, positive_values=["YES"], unknown_values=["yes"])
+    long = table(tmp_path, "image,label,value\n1.jpg,cat,positive\n1.jpg,dog,negative\n", "long.csv")
+    both = read(long, positive_values=["positive"], negative_values=["negative"])
+    assert both.labels.to_signed().tolist() == [[1, -1]]
+
+
+def test_a_minus_one_whose_meaning_is_given(tmp_path):
+    path = table(tmp_path, "image,cat,dog\n1.jpg,0,-1\n2.jpg,1,0\n")
+    assert "has both 0 and -1" in refusal(path)
+    assert read(path, unknown_values=["-1"]).labels.to_signed().tolist() == [[-1, 0], [1, -1]]
+
+
+def test_columns_that_are_classes(tmp_path):
+    path = table(tmp_path, "image,cat,,cat2,split\n1.jpg,1,x,0,train\n")
+    assert read(path, class_columns=["cat2"]).labels.to_signed().tolist() == [[-1]]
+    assert "no column in FILE named 'dog'" in refusal(path, class_columns=["dog"])
+    assert "class_columns are for a wide table" in refusal(path, class_columns=["cat"], layout="long")
+    assert "column 'split' is not one of classes" in refusal(path, class_columns=["cat", "split"])
+
+
+def test_no_finding(tmp_path):
+    rows = "image,tags\n1.png,No Finding\n2.png,Mass|Edema\n3.png,No Finding|Mass\n4.png,\n"
+    dataset = read(table(tmp_path, rows), none_class="No Finding")
+    assert dataset.classes == ["No Finding", "Mass", "Edema"]
+    assert dataset.labels.to_signed().tolist() == [[1, -1, -1], [0, 1, 1], [1, 1, 0], [0, 0, 0]]
+    assert dataset.notes[-2:] == (
+        "1 images have 'No Finding': their other labels are absent",
+        "1 images have 'No Finding' and another label present: this says nothing about their others",
+    )
+    wide = table(tmp_path, "Path,No Finding,Edema\n1.png,1.0,\n2.png,,1.0\n3.png,1.0,-1.0\n", "wide.csv")
+    found = read(wide, none_class="No Finding", values="uncertain").labels.to_signed()
+    assert found.tolist() == [[1, -1], [0, 1], [1, -1]]
+    assert "no class in FILE named 'nothing'" in refusal(wide, none_class="nothing")
+
+
+# ---- a table for each split
+
+
+def test_folders_of_splits(tmp_path):
+    root = csv_splits.write(tmp_path)
+    (root / "train/a_jpg.rf.1c8e.jpg").touch()
+    assert detect(root)
+    dataset = tl.data.read(root)
+    assert dataset.classes == ["cat", "hot dog"]
+    assert dataset.ids == [f"{split}/{row.partition(',')[0]}" for split, rows in csv_splits.TABLES.items()
+                           for row in rows.split("\r\n")[1:-1]]  # fmt: skip
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0, 1], "val": [2], "test": [3]}
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [1, 1], [-1, 1], [-1, -1]]
+    assert Path(dataset.paths[0]).is_file()
+    (root / "valid/_classes.csv").write_text("filename,cat\nc.jpg,2\n")
+    assert refusal(root) == f"FILE/valid/_classes.csv, row 2: value '2' for image 'c.jpg', class 'cat': {USE}" + (
+        " (if 'cat' is not a class, pass it in ignore)"
+    )
+
+
+def test_a_file_for_each_split(tmp_path):
+    """As CheXpert has them: only train.csv has -1, and its classes may differ from those of valid.csv."""
+    (tmp_path / "train.csv").write_text("Path,Edema,Mass\nset/train/1.jpg,1.0,-1.0\nset/train/2.jpg,0.0,\n")
+    (tmp_path / "valid.csv.gz").write_bytes(gzip.compress(b"Path,Mass\nset/valid/3.jpg,0.0\n"))
+    (tmp_path / "notes.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train/1.jpg").touch()
+    dataset = tl.data.read(tmp_path, values="uncertain")
+    assert dataset.ids == ["set/train/1.jpg", "set/train/2.jpg", "set/valid/3.jpg"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0], [-1, 0], [0, -1]]
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0, 1], "val": [2]}
+    assert Path(dataset.paths[0]).is_file() and "some classes are not in val" in dataset.notes[-1]
+    assert "has both 0 and -1" in refusal(tmp_path)
+    (tmp_path / "valid.csv.gz").unlink()
+    assert not detect(tmp_path)  # one table is not enough to know
+    (tmp_path / "test.csv").write_text("Path,Mass\nset/train/1.jpg,0.0\n")
+    with pytest.raises(TrilabelError, match=r"image 'set/train/1.jpg' is in splits 'train' and 'test'; remove it"):
+        read(tmp_path, values="uncertain")
+
+
+def test_a_comma_at_the_end_of_each_line(tmp_path):
+    """As in ChestX-ray14, whose header also has commas inside of names."""
+    rows = (
+        "Image Index,Finding Labels,Patient ID,OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],\n"
+        "00000001_000.png,Cardiomegaly,1,2682,2749,0.143,0.143,\n"
+        "00000001_001.png,Cardiomegaly|Emphysema,1,2894,2729,0.143,0.143,\n"
+        "00000002_000.png,No Finding,2,2500,2048,0.171,0.171,\n"
+    )
+    dataset = read(table(tmp_path, rows), tags="Finding Labels", none_class="No Finding")
+    assert dataset.classes == ["Cardiomegaly", "Emphysema", "No Finding"]
+    assert dataset.labels.to_signed().tolist() == [[1, 0, 0], [1, 1, 0], [-1, -1, 1]]
+    told = refusal(table(tmp_path, rows))
+    assert "value 'Cardiomegaly'" in told and "if one of them contains tags, pass its name as tags" in told
+    assert read(table(tmp_path, "image,cat,,\n1.jpg,1,,\n")).classes == ["cat"]
+    assert "columns 3, 4 have no name" in refusal(table(tmp_path, "image,cat,,\n1.jpg,1,,\n2.jpg,1,0,\n"))

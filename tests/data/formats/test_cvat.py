@@ -274,3 +274,23 @@ def test_an_image_is_where_its_id_says(tmp_path):
     dataset = read(tmp_path)
     assert dataset.ids == ["a/1.jpg", "b/1.jpg"]
     assert list(dataset.paths) == [str(tmp_path / f"images/{name}") for name in dataset.ids]
+
+
+def test_a_file_for_each_split(tmp_path):
+    """As datumaro writes a set with subsets."""
+    for split, image, label in (("train", "a.jpg", "cat"), ("validation", "b.jpg", "dog")):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        box = f'<box label="{label}" xtl="1" ytl="1" xbr="5" ybr="5"/>'
+        export(tmp_path / "one", f'<image id="0" name="{image}" {SIZE}>{box}</image>')
+        (tmp_path / "one/annotations.xml").rename(tmp_path / f"{split}.xml")
+    (tmp_path / "one").rmdir()
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/b.jpg").touch()
+    assert detect(tmp_path)
+    dataset = read(tmp_path)
+    assert dataset.ids == ["a.jpg", "b.jpg"] and dataset.labels.to_signed().tolist() == [[1, 0], [0, 1]]
+    assert {name: rows.tolist() for name, rows in dataset.splits.items()} == {"train": [0], "val": [1]}
+    assert dataset.boxes.image.tolist() == [0, 1] and dataset.boxes.cls.tolist() == [0, 1]
+    assert dataset.paths[1] == str(tmp_path / "images/b.jpg")
+    (tmp_path / "test.xml").write_text((tmp_path / "train.xml").read_text())
+    assert refusal(tmp_path) == "ROOT: image 'a.jpg' is in splits 'test' and 'train'; remove it from one"

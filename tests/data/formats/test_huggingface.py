@@ -258,6 +258,7 @@ def test_parquet(tmp_path, monkeypatch):
     def damaged(_):
         raise OSError("Couldn't deserialize thrift\nNo more data")
 
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)  # as where it is not installed
     monkeypatch.setattr(pd, "read_parquet", missing)
     expected = "ROOT/metadata.parquet: needs pyarrow to be read; install it, or save as metadata.csv or .jsonl"
     assert refusal(tmp_path) == expected
@@ -274,6 +275,7 @@ def test_parquet(tmp_path, monkeypatch):
     assert "ROOT/metadata.parquet: 160,000,000,000 bytes in memory, more than the" in refusal(tmp_path)
 
 
+@pytest.mark.interop
 def test_a_parquet_file_of_few_bytes_and_many_rows(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"file_name": ["1.jpg"] * 100_000, "cat": 1}).to_parquet(tmp_path / "metadata.parquet")
@@ -500,6 +502,7 @@ def test_types_agree_between_split_folders(tmp_path):
     assert rows(read(tmp_path)) == {"train": [0, 1], "val": [2, 3]}
 
 
+@pytest.mark.interop
 def test_the_loader_of_hugging_face_finds_the_labels(tmp_path):
     datasets = pytest.importorskip("datasets")
     write(split_folders(tmp_path / "data"), tmp_path / "data")

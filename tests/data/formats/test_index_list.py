@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import trilabel as tl
 from tests.data.formats import layouts
 from tests.data.formats.layouts import index_list as layout
+from tests.data.formats.layouts import list_binary
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats.index_list import detect, read, write
@@ -141,8 +142,7 @@ def test_where_images_are(file, tmp_path):
         ("", ": is empty; each line of a list must have an image and the numbers of its classes"),
         (
             "a.jpg,0,1,0\nb.jpg,1,1,0\n",
-            ": every line has 3 cells of 0 and 1, so it is a table, not a list of class numbers; "
-            "give it a first line image,class,class,… and read it with format='csv'",
+            ": every line has 3 cells of 0 and 1, but ROOT/classes.txt names 5 classes; pass the right file as classes",
         ),
     ],
 )
@@ -238,9 +238,10 @@ def test_other_layouts_are_not_detected(tmp_path):
     for module in pkgutil.iter_modules(layouts.__path__):
         (tmp_path / module.name).mkdir()
         path = importlib.import_module(f"tests.data.formats.layouts.{module.name}").write(tmp_path / module.name)
-        assert detect(path) == (module.name == "index_list"), module.name
+        assert detect(path) == (module.name in ("index_list", "list_binary")), module.name
         for file in (tmp_path / module.name).rglob("*.txt"):
-            assert not detect(file), file
+            own = file == path or file.name == "list_eval_partition.txt"  # CelebA's splits have the form of a list
+            assert own or not detect(file), file
 
 
 # ---- the fast way reads what the slow one does
@@ -366,3 +367,28 @@ def test_few_classes_are_told_by_the_names_beside(tmp_path):
     labels = Labels.from_signed([[1], [1], [0]], ["cat"], ["a.jpg", "b.jpg", "c.jpg"])
     write(Dataset(labels.ids, [str(tmp_path / name) for name in labels.ids], labels), tmp_path / "list.csv")
     assert tl.data.read(tmp_path / "list.csv").labels == labels
+
+
+# ---- a 0 or 1 for each class
+
+
+def test_a_cell_for_each_class(tmp_path):
+    path = list_binary.write(tmp_path)
+    dataset = tl.data.read(path)
+    assert dataset.classes == ["animal", "clouds", "sky", "water"]
+    assert dataset.labels.to_signed().tolist() == [[-1, -1, 1, -1], [1, -1, 1, -1], [-1] * 4]
+    assert dataset.notes == ("1 is present, 0 is absent", "names of the classes are those in classes.txt")
+    (tmp_path / "fourteen.txt").write_text("a\nb\nc\nd\ne\n")
+    with pytest.raises(TrilabelError, match=r"every line has 4 cells of 0 and 1, but .*fourteen.txt names 5 classes"):
+        read(path, classes=tmp_path / "fourteen.txt")
+    (tmp_path / "classes.txt").unlink()
+    assert tl.data.read(path).classes == ["0", "1", "2", "3"]
+
+
+def test_two_cells_may_be_class_numbers(tmp_path):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    path = tmp_path / "list.txt"
+    path.write_text("a.jpg 0 1\nb.jpg 1 0\n")
+    assert read(path).labels.to_signed().tolist() == [[1, 1], [1, 1]]
+    path.write_text("a.jpg 0 1\nb.jpg 0 0\n")  # nobody lists a class twice
+    assert read(path).labels.to_signed().tolist() == [[-1, 1], [-1, -1]]

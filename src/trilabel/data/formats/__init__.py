@@ -5,12 +5,16 @@ be written also `write(dataset, path, **options)`, and a line in FORMATS.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from inspect import getdoc
 from pathlib import Path
 from typing import Any, Protocol
 
+from trilabel.data.archive import is_archive, mounted
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import (
+    box_table,
+    celeba,
     coco,
     createml,
     csv_table,
@@ -30,6 +34,7 @@ from trilabel.data.formats import (
     voc_xml,
     yolo,
 )
+from trilabel.data.image_paths import is_image
 from trilabel.data.options import check_options, options_from_text, options_of
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.data.text_files import peeking_once
@@ -37,8 +42,10 @@ from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.input_files import check_regular, open_input
 from trilabel.settings import choices_of
 
-__all__ = ["FORMATS", "Format", "describe_formats", "format_of", "options_from_text", "options_of", "writer_of"]
+__all__ = ["FORMATS", "Format", "describe_formats", "entry_of", "format_of", "options_from_text", "options_of"]
+__all__ += ["writer_of"]
 
+_FEW_FILES = 20  # of an archive; among more, none is the one that names the others
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
@@ -61,6 +68,7 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "open-images": openimages,
     "nus-wide": nuswide,
     "cub": cub,
+    "celeba": celeba,
     "visual-genome": visual_genome,
     "label-studio": label_studio,
     "cvat": cvat,
@@ -70,6 +78,7 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "huggingface": huggingface,
     "yolo": yolo,
     "list": index_list,
+    "box-table": box_table,
     "csv": csv_table,
     "folder": folder,
 }
@@ -98,8 +107,39 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
     return writers[format]
 
 
+def entry_of(folder: Path, format: str | None) -> tuple[Path, str]:
+    """What to read in an unpacked archive, and its format.
+
+    That is the innermost of folders in each other, the only file in it that may be read, or one of the outer folders.
+    """
+    around = [folder]
+    while len(inside := list(around[-1].iterdir())) == 1 and inside[0].is_dir():
+        around.append(inside[0])
+    choices = [around[-1], *_only_file(around[-1]), *around[-2::-1]]
+    if format is not None:
+        kind = FORMATS[format_of(folder, format)]
+        return next((path for path in choices if kind.detect(path)), choices[min(1, len(choices) - 1)]), format
+    for path in choices:
+        with suppress(TrilabelError):
+            return path, format_of(path, None)
+    return choices[0], format_of(choices[0], None)  # which says why not
+
+
+def _only_file(folder: Path) -> list[Path]:
+    """The only file in a folder that is one of labels, or the only one that is no plain table; else none."""
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not is_image(file.name)]
+    if len(files) == 1 or len(files) > _FEW_FILES:
+        return files[:1] if len(files) == 1 else []
+    special = [file for file in files if any(kind.detect(file) for name, kind in FORMATS.items() if name != "csv")]
+    tables = [file for file in files if table_suffix(file) in (".csv", ".tsv")]
+    return next((found for found in (special, tables) if len(found) == 1), [])
+
+
 def format_of(path: Path, format: str | None) -> str:
-    """The name of the given format, or else of the first that detects the path."""
+    """The name of the given format, or else of the first that detects the path, or what is in it if it is a .zip."""
+    if is_archive(path):
+        with mounted(path) as archive:
+            return entry_of(archive.folder, format)[1]
     is_file = path.exists() and not path.is_dir()
     if is_file:
         check_regular(path)

@@ -24,7 +24,8 @@ from trilabel.log import track
 RULE = "classes with an object are present, others absent; images without objects are unknown"
 _SPLITS = ("train", "val", "test")
 _LOOKED_AT = 1000  # files of a folder, to detect annotations
-_IMAGES = ("JPEGImages", "images")
+_IMAGES = ("JPEGImages", "images", "Images")
+_SIGNED = re.compile(r"(\S+)\s+-?[01]")  # a name and the label of a class; other names may have blanks
 _NO_CLASS = ("background", "ignored")  # of a labelmap.txt
 Difficult = Literal["unknown", "absent", "present"]
 _SIGN = {"unknown": 0, "absent": -1, "present": 1}
@@ -138,7 +139,8 @@ def _lists(home: Path) -> dict[str, str]:
         file = home / "ImageSets" / "Main" / f"{split}.txt"
         if file.is_file():
             for _, line in read_lines(file):
-                found.setdefault(line.split()[0], "" if split == "default" else split)
+                signed = _SIGNED.fullmatch(line)
+                found.setdefault(signed[1] if signed else line, "" if split == "default" else split)
     return found
 
 

@@ -1,14 +1,19 @@
-"""Tables (.csv, .tsv, .txt): wide (a column per class), long (a row per label), or all tags of an image in one cell."""
+"""Tables (.csv, .tsv, .txt, .parquet): wide (a column per class), long (a row per label), or a cell of tags."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
+from trilabel.data.formats._shared.join import join_parts
+from trilabel.data.formats._shared.none_class import others_absent
+from trilabel.data.formats._shared.parquet_file import PARQUET, open_rows
+from trilabel.data.formats._shared.split_files import SplitFile, images_of, split_files
 from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats._shared.tag_lists import is_list, separator_of
 from trilabel.data.formats.csv_table.cells import SIGNS, CellReader, Values, rule_of, signs_of
@@ -28,8 +33,12 @@ RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not 
 
 
 def detect(path: Path) -> bool:
-    """Whether this is a file named like a table."""
-    return path.is_file() and table_suffix(path) in DELIMITERS
+    """Whether this is a file named like a table, or a folder with a table for each split."""
+    return (path.is_file() and table_suffix(path) in (*DELIMITERS, PARQUET)) or bool(_split_files(path))
+
+
+def _split_files(path: Path) -> list[SplitFile]:
+    return split_files(path, "_classes.csv", (".csv", ".tsv", PARQUET))
 
 
 def read(
@@ -45,28 +54,39 @@ def read(
     image: str | None = None,
     tags: str | None = None,
     unlisted: Unlisted = "unknown",
+    class_columns: Sequence[str] = (),
+    positive_values: Sequence[str] = (),
+    negative_values: Sequence[str] = (),
+    unknown_values: Sequence[str] = (),
+    none_class: str | None = None,
 ) -> Dataset:
-    """Reads a table of labels; docs/data.md explains each column and cell.
+    """Reads a table of labels, or one for each split; docs/data.md explains each column and cell.
 
     `images` is the folder that the image column is relative to (by default the table's own). `layout` overrides
     the layout detected from the header. `values` says what 0 and -1 mean: both absent ("binary"), 0 unknown and
     -1 absent ("signed"), or -1 unknown and 0 absent ("uncertain", as CheXpert writes them). `conflict` decides about
     a label that is both present and absent in a long table. Columns in `ignore` are left out. `image` and `tags` name
     the columns of images and of tags, `separator` separates the tags of a cell ("": every cell is one tag).
-    `unlisted` is the value of all other labels of an image with known labels.
+    `unlisted` is the value of all other labels of an image with known labels. `class_columns` are the classes of a
+    wide table; other columns are left out. `positive_values`, `negative_values` and `unknown_values` are words in its
+    cells ("YES", "NO", "NA"). `none_class` is a class ("No Finding") that makes all others absent.
     """
+    options: dict[str, Any] = {name: given for name, given in locals().items() if name not in ("path", "images")}
+    if parts := _split_files(path):
+        found = [(one.split, one.inside, read(one.file, images=images_of(images, one), **options)) for one in parts]
+        return join_parts(path, found)
     check_choice(path, "layout", layout, ("auto", "wide", "long", "tags"))
     check_choice(path, "values", values, get_args(Values))
     check_choice(path, "conflict", conflict, ("error", "unknown", "majority"))
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
-    with TableFile(path, delimiter) as file:
-        table = _layout_of(file, layout, ignore, image, tags)
+    with open_rows(path, delimiter) as file:
+        table = _layout_of(file, layout, ignore, image, tags, class_columns)
         if unlisted == "absent" and (values in ("signed", "uncertain") or table.value >= 0):
             raise TrilabelError(
                 f"{path}: unlisted='absent' is for lists and for tables whose empty cells mean absent; this one "
                 "marks unknown labels itself"
             )
-        cells = CellReader(signs_of(values))
+        cells = CellReader(*signs_of(path, values, {1: positive_values, -1: negative_values, 0: unknown_values}))
         labels, files, splits, more = read_table(file, table, cells, conflict, separator)
     if values == "auto" and cells.is_ambiguous():
         raise TrilabelError(
@@ -76,6 +96,9 @@ def read(
         )
     if unlisted == "absent":
         labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
+    if none_class is not None:
+        labels, concluded = others_absent(path, labels, none_class)
+        more = [*more, *concluded]
     root = Path(images or path.parent)
     paths, missing = locate(root, labels.ids if files is None else files)
     paths, elsewhere = moved(paths, [root, root / "images"])
@@ -83,14 +106,44 @@ def read(
     return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more, *elsewhere))
 
 
-def _layout_of(file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None) -> TableLayout:
+def _layout_of(
+    file: TableFile, layout: str, ignore: Sequence[str], image: str | None, tags: str | None, classes: Sequence[str]
+) -> TableLayout:
     """The roles of the columns, by their names or, if these are unclear, by the first rows."""
     names = [cell.strip().lower() for cell in file.header]
+    if classes:
+        return _of_classes(file, layout, image, classes)
+    ignore = [*ignore, *_empty_columns(file)]
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
     column = _column(file, image) if image else _images_column(file, names)
     beside = "label" in names and "value" not in names and _are_beside(file, names)
     return find_columns(file.path, file.delimiter, file.header, layout, ignore, column, _column(file, tags), beside)
+
+
+def _empty_columns(file: TableFile) -> list[str]:
+    """The name "" if there are columns without a name and nothing is in them: a comma ends each line (ChestX-ray14)."""
+    unnamed = [column for column, name in enumerate(file.header) if column and not name]
+    rows = [row for row in file.sample(1000)[1:] if len(row) == len(file.header)] if unnamed else []
+    return [""] if rows and not any(row[column].strip() for row in rows for column in unnamed) else []
+
+
+def _of_classes(file: TableFile, layout: str, image: str | None, classes: Sequence[str]) -> TableLayout:
+    """The layout of a wide table whose classes the user named."""
+    if layout not in ("auto", "wide"):
+        raise TrilabelError(
+            f"{file.path}: class_columns are for a wide table, not for layout={layout!r}; leave out one"
+        )
+    wanted = {_column(file, name.strip()) for name in classes}
+    column = _column(file, image) if image else _images_column(file, [cell.lower() for cell in file.header])
+    others = [name for number, name in enumerate(file.header) if number not in wanted]
+    found = find_columns(file.path, file.delimiter, file.header, "wide", others, column)
+    if taken := sorted(wanted - set(found.classes)):
+        raise TrilabelError(
+            f"{file.path}: column {file.header[taken[0]]!r} is not one of classes: it names images or splits"
+        )
+    left_out = [name for number, name in enumerate(file.header) if name and number not in found.taken | wanted]
+    return replace(found, left_out=left_out)
 
 
 def _column(file: TableFile, name: str | None) -> int:

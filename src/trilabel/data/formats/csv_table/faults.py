@@ -10,6 +10,8 @@ from trilabel.data.image_paths import split_name
 from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
+_WORDS = {"yes", "no", "na", "n/a", "nan", "none", "null", "?", "-", "positive", "negative", "pos", "neg", "present"}
+_WORDS |= {"absent", "unknown"}
 _MOST_ROWS = 20_000  # below the first wrong cell, in which to look for other columns with such cells
 
 
@@ -75,11 +77,14 @@ def _no_classes(table: TableLayout, cells: CellReader, rows: Sequence[list[str]]
 
 
 def _hint(table: TableLayout, columns: list[int], text: str) -> str:
-    """What to do about columns that may be no classes; all are named at once."""
+    """What to do about a word for a label, or about columns that may be no classes; all are named at once."""
+    said = ""
+    if text.strip().lower() in _WORDS:
+        said = f", or say in positive_values, negative_values or unknown_values what {shown(text.strip())} means"
     if not columns:
-        return ""
+        return said
     names = listed(table.header[column] for column in columns)
     them = "is not a class, pass it" if len(columns) == 1 else "are no classes, pass them"
     tags = text.strip()[:1].isalpha() or any(table.header[column].lower() in TAG_COLUMNS for column in columns)
     one = "it contains" if len(columns) == 1 else "one of them contains"
-    return f" (if {names} {them} in ignore{f'; if {one} tags, pass its name as tags' if tags else ''})"
+    return f"{said} (if {names} {them} in ignore{f'; if {one} tags, pass its name as tags' if tags else ''})"

@@ -27,6 +27,11 @@ class TableLayout:
     left_out: list[str] = field(default_factory=list)
     sure: bool = False  # whether the user named the layout
 
+    @property
+    def taken(self) -> set[int]:
+        """The columns that describe images, not labels."""
+        return {self.image, self.file, self.split}
+
 
 def find_columns(
     path: Path,
@@ -87,10 +92,11 @@ def _refuse_without_header(path: Path, header: list[str]) -> None:
     """Refuses a table whose first row is about an image, also where blanks separate its cells."""
     name, *others = header if len(header) > 1 else header[0].split()
     if is_image(name):
-        numbers = not others or not set(others) <= {"0", "1", "-1"}  # a list of these is refused, too
+        numbers = not others or not set(others) <= {"0", "1", "-1"}  # two cells of 0 and 1 would be taken for numbers
+        hint = ", or pass format=list if these are numbers of classes" if numbers else ""
         raise TrilabelError(
             f"{path}, row 1: {shown(name)} is an image, not the name of a column; write a header above it (image, and "
-            f"the classes, separated like the cells){', or pass format=list if these are numbers of classes' * numbers}"
+            f"the classes, separated like the cells){hint}"
         )
 
 
@@ -105,7 +111,8 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 def _other_columns(path: Path, header: list[str], taken: set[int], ignore: Iterable[str]) -> list[int]:
     """The columns that are neither used nor ignored."""
     first: dict[str, int] = {}
-    twice = [(first[name], column) for column, name in enumerate(header) if first.setdefault(name, column) != column]
+    every = enumerate(header)
+    twice = [(first[name], column) for column, name in every if first.setdefault(name, column) != column and name]
     if twice:
         one, two = twice[0]
         both = f"columns {one + 1} and {two + 1} are both called {shown(header[one])}"

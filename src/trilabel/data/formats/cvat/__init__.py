@@ -9,8 +9,9 @@ from xml.etree.ElementTree import Element
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
+from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats.cvat.file import Document
-from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of
+from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of, split_name
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek, shown
 from trilabel.errors import TrilabelError
@@ -22,9 +23,20 @@ _START = re.compile(rb"<annotations\s*>.*?<(version|meta|image|track)\b", re.DOT
 
 
 def detect(path: Path) -> bool:
-    """Whether this is CVAT's annotations.xml, under any name, or a folder with it."""
-    file = _file(path)
+    """Whether this is CVAT's annotations.xml, under any name, a folder with it, or one with a file for each split."""
+    return _is_export(_file(path)) or bool(_files_of_splits(path))
+
+
+def _is_export(file: Path) -> bool:
     return file.suffix.lower() == ".xml" and _START.search(peek(file)[: 1 << 14]) is not None
+
+
+def _files_of_splits(path: Path) -> list[Path]:
+    """train.xml, val.xml, … in a folder without annotations.xml, as datumaro writes them."""
+    if not path.is_dir() or _file(path).exists():
+        return []
+    named = [file for file in sorted(path.glob("*.xml")) if split_name(file.stem) in ("train", "val", "test")]
+    return [file for file in named if file.is_file() and _is_export(file)]
 
 
 def read(
@@ -36,6 +48,13 @@ def read(
     present, false is absent. Otherwise they are left out, since false may only mean that nobody checked.
     """
     check_choice(path, "unlisted", unlisted, get_args(Unlisted))
+    if files := _files_of_splits(path):
+        parts = [(split_name(file.stem), "", _read_file(file, images, unlisted, checkboxes)) for file in files]
+        return join_parts(path, parts)
+    return _read_file(path, images, unlisted, checkboxes)
+
+
+def _read_file(path: Path, images: str | Path | None, unlisted: Unlisted, checkboxes: bool) -> Dataset:
     document = Document(_file(path))
     pictures = document.root.findall("image")
     tracks = len(document.root.findall("track"))

@@ -1,4 +1,4 @@
-"""Lists without a header, one image per line: its file and the numbers of its present classes (from 0)."""
+"""Lists without a header, an image per line: its file, and the numbers of its classes (from 0) or a 0 or 1 for each."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,13 +18,13 @@ from trilabel.files import replacing, write_text
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
-RULE = "listed classes are present, others unknown (or absent, with unlisted='absent')"
+RULE = "listed classes are present, others unknown (or absent, with unlisted='absent'); 0 for a class is absent"
 _CLASS_FILES = ("classes.txt", "class_names.txt", "names.txt")
 _START = 1 << 16  # bytes to read for detecting a list
 
 
 def detect(path: Path) -> bool:
-    """Whether the first lines are image files with whole numbers that cannot be the 0 and 1 of a table.
+    """Whether the first lines are image files with whole numbers: one that only a class has, or repeated 0 and 1.
 
     A file of class names beside it also marks a list: `write` creates one.
     """
@@ -36,7 +36,9 @@ def detect(path: Path) -> bool:
     numbers = [number_of(cell) for row in rows for cell in row[1:]]
     if not numbers or None in numbers or not all(is_image(row[0]) for row in rows):
         return False
-    return max(number or 0 for number in numbers) > 1 or len(set(map(len, rows))) > 1 or _class_file(path) is not None
+    if max(number or 0 for number in numbers) > 1 or len(set(map(len, rows))) > 1 or _class_file(path) is not None:
+        return True
+    return -1 not in numbers and any(len(set(row[1:])) < len(row[1:]) for row in rows)
 
 
 def read(
@@ -46,23 +48,28 @@ def read(
 
     Without it names come from classes.txt, class_names.txt or names.txt beside the list, or are the numbers.
     `unlisted` is the value of a class that an image's line does not list; without numbers in the line all are unknown.
+    Where every line has as many cells of 0 and 1, and one repeats in a line, each is a class: present or absent.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
     source = Path(classes) if classes is not None else _class_file(path)
     names = Names(_class_names(source)) if source else None
     ids, numbers, counts = read_listed(path, MOST_CLASSES if names is None else len(names), source)
+    width = _width(numbers, counts)
+    if width and names is not None and len(names) != width:
+        raise TrilabelError(
+            f"{path}: every line has {width} cells of 0 and 1, but {source} names {len(names)} classes; pass the right "
+            "file as classes"
+        )
     if names is None:
-        names = Names.numbered(int(numbers.max(initial=0)) + 1)
+        names = Names.numbered(width or int(numbers.max(initial=0)) + 1)
     root = root_of(images, [path.parent, path.parent / "images"], ids)
     paths, elsewhere = moved(RootedPaths(root, ids), [root, root / "images"])
+    if width:
+        labels = Labels.from_signed(2 * numbers.reshape(-1, width) - 1, names, ids)
+        return Dataset(ids, paths, labels, notes=("1 is present, 0 is absent", _names_note(source), *elsewhere))
     rows = np.repeat(np.arange(len(ids)), counts)
     labels = Labels.from_entries(rows, numbers, np.ones(len(rows), np.int8), names, ids)
     repeated = len(numbers) - labels.known
-    if repeated and counts.min() == counts.max() and numbers.max() <= 1:
-        raise TrilabelError(
-            f"{path}: every line has {counts[0]} cells of 0 and 1, so it is a table, not a list of class numbers; "
-            "give it a first line image,class,class,… and read it with format='csv'"
-        )
     notes = (*_notes(unlisted, source, int((counts == 0).sum()), repeated), *elsewhere)
     if unlisted == "unknown":  # millions of labels are too many to pass on one by one
         return Dataset(ids, paths, labels, notes=notes)
@@ -71,9 +78,25 @@ def read(
     return assemble(path, ids=ids, paths=paths, classes=names, entries=entries, absent_in=absent_in, notes=notes)
 
 
+def _width(numbers: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+    """The number of classes, if the cells of each line are their 0 and 1; 0 if they are numbers of classes.
+
+    Nobody lists a class twice in a line, so a line with two equal cells decides.
+    """
+    width = int(counts[0])
+    if width < 2 or counts.min() < counts.max() or numbers.max() > 1:
+        return 0
+    sums = numbers.reshape(-1, width).sum(1)
+    return width if width > 2 or (sums != 1).any() else 0
+
+
+def _names_note(source: Path | None) -> str:
+    return f"names of the classes are those in {source.name}" if source else "names of the classes are their numbers"
+
+
 def _notes(unlisted: str, source: Path | None, empty: int, repeated: int) -> Iterator[str]:
     yield f"listed classes are present, all others {unlisted}"
-    yield f"names of the classes are those in {source.name}" if source else "names of the classes are their numbers"
+    yield _names_note(source)
     if empty:
         yield f"{empty:,} images have no class listed: their labels are unknown"
     if repeated:
