@@ -111,4 +111,4 @@ def test_output_that_nobody_reads_any_more(project: Path) -> None:
     """As in `trilabel recipes | head -1`."""
     command = f"{sys.executable} -m trilabel recipes | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
-    assert done.stdout == "small\n" and "Traceback" not in done.stderr
+    assert done.stdout == "photos\n" and "Traceback" not in done.stderr

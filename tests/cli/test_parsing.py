@@ -20,9 +20,9 @@ def test_a_command_holds_the_recipe() -> None:
 
 def test_flags_change_it() -> None:
     command = parse("train", ["scenes", "--no-flip", "--batch-size", "7", "--image-size", "None", "--images", "photos"])
-    assert command.config == replace(resolve("small"), flip=False, batch_size=7, image_size=None)
+    assert command.config == replace(resolve("photos"), flip=False, batch_size=7, image_size=None)
     assert command.reading.chosen() == {"images": "photos"}
-    assert (command.data, command.recipe, command.set) == ("scenes", "small", ())
+    assert (command.data, command.recipe, command.set) == ("scenes", "photos", ())
 
 
 def test_what_help_calls_none_is_none() -> None:

@@ -13,6 +13,7 @@ FULL = Labels.from_signed(logistic_problem(100, seed=7)[1].astype(np.int8))
 ALL = Labels.from_signed(TRUTH)
 TAGS = observed(TRUTH, 0.4, 0.0)
 AT_RANDOM = observed(TRUTH, 0.2, 0.2)
+MANY_AT_RANDOM = observed(logistic_problem(6000)[1].astype(np.int8), 0.2, 0.2)
 FEW_NEGATIVES = observed(TRUTH, 0.4, 0.01)
 HALF_FULL = Labels.from_signed(np.where(np.arange(1000)[:, None] % 2, TRUTH, TAGS.to_signed()))
 WAN = ("assume-negative", {"weight": None})
@@ -27,8 +28,9 @@ WAN = ("assume-negative", {"weight": None})
         (FEW_NEGATIVES, FULL, ("posterior", {})),
         (one_named(TRUTH), FULL, ("posterior", {})),
         (HALF_FULL, None, ("posterior", {})),  # shares of the full half
-        (AT_RANDOM, None, ("posterior", {})),  # fitted
-        (AT_RANDOM, AT_RANDOM[:100], ("posterior", {})),
+        (MANY_AT_RANDOM, None, ("posterior", {})),  # fitted
+        (MANY_AT_RANDOM, AT_RANDOM[:100], ("posterior", {})),
+        (AT_RANDOM, None, ("known-only", {})),  # too few to fit
         (one_named(TRUTH), None, ("posterior", {})),  # one of k
         (FEW_NEGATIVES, None, ("known-only", {})),
         (TAGS, None, WAN),

@@ -56,6 +56,10 @@ METHODS: dict[str, type[Method[Any]]] = {
 
 
 _NEGATIVES_WORTH_A_FIT = 400  # known ones of half of the classes
+_TOO_FEW = (
+    "not posterior: how often labels are known cannot be learned well from so few negatives; 100 fully labelled validation "
+    "images would allow it"
+)
 
 
 def create_method(
@@ -107,7 +111,7 @@ def choose_method(
     if labels.known_share == 1 or relabels or not _has("posterior", given):
         return other
     if other.method == "known-only" and not given and _too_few_to_fit(labels, validation):
-        return other
+        return other._replace(note=_TOO_FEW)
     try:
         check_method("posterior", given or {}, labels, validation)
         return Choice("posterior", dict(given or {}))
