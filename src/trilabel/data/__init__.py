@@ -91,7 +91,7 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
         )
     if len(there) == len(dataset):
         return dataset
-    note = f"{len(dataset) - len(there)} of {plural(len(dataset), 'image')} without a file left out"
+    note = f"{len(dataset) - len(there)} of {plural(len(dataset), 'image')} have no file and are left out"
     dataset = dataset.take(there)
     return replace(dataset, notes=(*dataset.notes, note))
 
