@@ -263,7 +263,8 @@ class Model:
                 log.warning(f"left out: {message}")
             if output is None or output.maps is None:
                 continue
-            probabilities, maps = (part.float().cpu().numpy() for part in (output.logits.sigmoid(), output.maps))
+            chances = self._calibrated(output.logits.float()).sigmoid()
+            probabilities, maps = (part.float().cpu().numpy() for part in (chances, output.maps))
             positions = opened.positions[batch.positions].tolist()
             for position, of_image, maps_of_image in zip(positions, probabilities, maps, strict=True):
                 if np.isnan(of_image).any() or not np.isfinite(maps_of_image).all():

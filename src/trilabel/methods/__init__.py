@@ -57,8 +57,8 @@ METHODS: dict[str, type[Method[Any]]] = {
 
 _NEGATIVES_WORTH_A_FIT = 400  # known ones of half of the classes
 _TOO_FEW = (
-    "not posterior: how often labels are known cannot be learned well from so few negatives; 100 fully labelled validation "
-    "images would allow it"
+    "not posterior: how often labels are known cannot be learned well from so few negatives; 100 fully labelled "
+    "validation images would allow it"
 )
 
 
