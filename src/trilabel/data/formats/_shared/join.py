@@ -79,9 +79,7 @@ def _notes(parts: Sequence[Part], classes: int) -> tuple[str, ...]:
     for split, _, part in parts:
         for note in part.notes:
             by_note.setdefault(note, []).append(split)
-    notes = [
-        note if len(splits) == len(parts) else f"{', '.join(splits)}: {note}" for note, splits in by_note.items()
-    ]
+    notes = [note if len(splits) == len(parts) else f"{', '.join(splits)}: {note}" for note, splits in by_note.items()]
     partial = [split for split, _, part in parts if len(part.classes) < classes]
     if partial:
         notes.append(f"some classes are not in {', '.join(partial)}: they are unknown in these images")
