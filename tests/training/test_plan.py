@@ -1,0 +1,96 @@
+"""The plan of recipe `photos`: what it chooses, what it leaves to the user, and what `train` makes of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from trilabel import TrilabelError, data, train
+from trilabel.recipes import photos, small
+from trilabel.training import plan
+from trilabel.training.plan import describe_seconds, with_plan
+from trilabel.training.splits import TrainingSplit
+
+WEIGHTS = replace(photos(), backbone="resnet18", weights="resnet18.safetensors", device="cpu")
+
+
+def of(train: int, val: int = 10) -> TrainingSplit:
+    """So many images; a plan looks at nothing else of them."""
+    return TrainingSplit(data.scenes(train=1, val=0, test=0, size=32), np.arange(train), np.arange(val))
+
+
+@pytest.fixture
+def few() -> TrainingSplit:
+    return of(40)
+
+
+@pytest.fixture
+def speed(monkeypatch):
+    """Sets how long an image of 224 pixels takes."""
+
+    def set_speed(seconds):
+        monkeypatch.setattr(plan, "_seconds_of_image", lambda config, size, device: seconds * (size / 224) ** 2)
+
+    return set_speed
+
+
+def test_without_weights_it_is_the_small_network_and_says_what_that_means(few, caplog):
+    assert with_plan(replace(photos(), backbone="tiny"), few) == small()
+    assert "no pretrained weights" in caplog.text and "trilabel weights" in caplog.text
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(0.1, 448), (0.8, 320), (2.0, 224), (100.0, 224)])
+def test_on_a_cpu_a_head_on_features_as_large_as_they_do_not_take_long(few, speed, seconds, size, caplog):
+    caplog.set_level("INFO")
+    speed(seconds)
+    found = with_plan(WEIGHTS, few)
+    assert (found.stages, found.image_size, found.head, found.linear_lr) == ("linear", size, "gap", None)
+    assert (found.backbone, found.weights) == ("resnet18", "resnet18.safetensors")
+    assert f"features of resnet18 at {size} pixels" in caplog.text and "this takes about" in caplog.text
+    assert ("to be faster" in caplog.text) == (seconds == 100)
+
+
+def test_on_a_gpu_many_images_are_fine_tuned(speed, monkeypatch):
+    monkeypatch.setattr(plan, "choose_device", lambda name: torch.device("cuda"))
+    speed(0.001)
+    found = {count: with_plan(WEIGHTS, of(count)) for count in (100, 1000, 4574)}
+    assert found[100].stages == "linear"
+    assert (found[1000].stages, found[1000].epochs, found[4574].epochs) == ("fine-tune", 15, 5)
+    assert (found[4574].lr, found[4574].head, found[4574].image_size) == (5e-5, "saliency", 448)
+    many = plan._fine_tuning(28_000)
+    assert (many.batch_size, many.lr, many.epochs) == (64, 1e-4, 4)
+
+
+def test_what_the_user_sets_stays(few, speed):
+    speed(0.1)
+    own = replace(WEIGHTS, image_size=96, seed=5, method="hill", settings={"margin": 0.5}, epochs=3, val="0.5")
+    found = with_plan(own, few)
+    assert (found.image_size, found.seed, found.method, found.epochs, found.val) == (96, 5, "hill", 3, "0.5")
+    assert with_plan(small(), few) == small()
+
+
+def test_the_speed_is_measured(few):
+    assert 0 < plan._seconds_of_image(replace(photos(), backbone="tiny"), 32, torch.device("cpu")) < 60
+    assert describe_seconds(10) == "a minute"
+
+
+def test_train_takes_a_table_and_settings(tmp_path, monkeypatch):
+    from PIL import Image
+
+    scenes = data.scenes(train=24, val=0, test=0, size=32)
+    (tmp_path / "photos").mkdir()
+    lines = ["image," + ",".join(scenes.classes)]
+    for name, image, signs in zip(scenes.ids, scenes.images, scenes.labels.to_signed(), strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(tmp_path / "photos" / f"{name}.png")
+        lines.append(f"{name}.png," + ",".join("1" if sign > 0 else "0" for sign in signs))
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    run = train("labels.csv", images="photos", epochs=1, image_size=32, device="cpu")
+    assert run.folder.as_posix() == "runs/labels" and len(run.history) == 1 and run.config.image_size == 32
+    again = train("labels.csv", images="photos", epochs=1, image_size=32, device="cpu", resume=True)
+    assert again.best == run.best
+    with pytest.raises(TrilabelError, match="epoch"):
+        train("labels.csv", images="photos", epoch=1)
+    with pytest.raises(TrilabelError, match="a data set knows its images"):
+        train(scenes, images="photos")
