@@ -66,7 +66,7 @@ def test_values_that_make_no_sense_are_refused(name, values):
 
 def test_choices_are_named_when_one_is_wrong():
     with pytest.raises(
-        TrilabelError, match="stages must be one of fine-tune, linear, linear-then-fine-tune, not 'finetune'"
+        TrilabelError, match="stages must be one of auto, fine-tune, linear, linear-then-fine-tune, not 'finetune'"
     ):
         Config(stages="finetune")
 

@@ -100,9 +100,9 @@ def test_words_that_happen_to_be_files_stay_words(
 
 
 def test_words_and_columns_of_a_table(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "t.csv").write_text("image,who,cat,none\n1.jpg,me,YES,NO\n2.jpg,you,NA,YES\n")
-    words = ["--class-columns", "cat", "none", "--positive-values", "YES", "--negative-values", "NO"]
+    (tmp_path / "t.csv").write_text("image,who,cat,nothing\n1.jpg,me,YES,NO\n2.jpg,you,NA,YES\n")
+    words = ["--class-columns", "cat", "nothing", "--positive-values", "YES", "--negative-values", "NO"]
     found = result(
-        capsys, "data", "inspect", tmp_path / "t.csv", *words, "--unknown-values", "NA", "--none-class", "none"
+        capsys, "data", "inspect", tmp_path / "t.csv", *words, "--unknown-values", "NA", "--none-class", "nothing"
     )
     assert (found["classes"], found["positives"], found["negatives"]) == (2, 2, 2)

@@ -11,7 +11,7 @@ from trilabel.cli.train import Train
 
 def test_train_shows_the_options_that_people_need(capsys: Capture) -> None:
     assert list(options_in_help(capsys, "train")) == [*Train.COMMON[1:], "help"]
-    assert "All 6" in help_text(capsys, "train") and "trilabel train --help all" in help_text(capsys, "train")
+    assert "All 7" in help_text(capsys, "train") and "trilabel train --help all" in help_text(capsys, "train")
 
 
 def test_all_of_them_stand_in_groups(capsys: Capture) -> None:
@@ -32,9 +32,9 @@ def test_nothing_in_it_is_written_for_a_parser(name: str, capsys: Capture) -> No
 
 
 def test_defaults_are_those_of_the_recipe(capsys: Capture) -> None:
-    assert "(default: 12)" in options_in_help(capsys, "train")["epochs"]
-    assert call("train", "--recipe", "cole2021-an", "--help") == 0
-    assert "(default: 10)" in capsys.readouterr().out
+    assert "(default: 10)" in options_in_help(capsys, "train")["epochs"]
+    assert call("train", "--recipe", "small", "--help") == 0
+    assert "(default: 12)" in capsys.readouterr().out
     assert "default" not in options_in_help(capsys, "train")["out"]
 
 

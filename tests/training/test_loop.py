@@ -135,7 +135,9 @@ def test_fine_tuning_starts_from_the_best_linear_weights(
 
     monkeypatch.setattr("trilabel.training.setup.create_model", create)
     monkeypatch.setattr(METHODS["known-only"], "start_epoch", start_epoch)
-    run = train(small_scenes, replace(quick, stages="linear-then-fine-tune", linear_epochs=3), tmp_path / "run")
+    run = train(
+        small_scenes, replace(quick, stages="linear-then-fine-tune", linear_epochs=3, linear_lr=0.01), tmp_path / "run"
+    )
     best_linear = tensors_of(run.folder, "best-linear")["model.head.linear.weight"]
     assert torch.equal(starts[2], best_linear)  # what linear epoch 3 started from: the weights after epoch 2
     assert torch.equal(starts[3], best_linear)  # what fine-tuning started from

@@ -229,8 +229,8 @@ def test_selective_with_a_linear_stage_resumes_where_it_was_killed(
 ) -> None:
     config = replace(quick, method="selective", settings={"prior_epochs": 1, "top_k": 1}, epochs=1, linear_epochs=1)
     config = replace(config, stages="linear-then-fine-tune", linear_lr=config.lr, ema=0.9, save_minutes=EVERY_STEP)
-    # Features (5), a warm-up on them (8), scoring (3), features (5), the linear epoch (8), fine-tuning (8).
-    stops = {8: "warm-up 1", 15: "linear 1", 18: "linear 1", 24: "linear 1", 33: "fine-tune 1"}
+    # Features (5), a warm-up on them (8), the linear epoch on the same (8), fine-tuning (8).
+    stops = {8: "warm-up 1", 15: "linear 1", 18: "linear 1", 20: "linear 1", 28: "fine-tune 1"}
     pulled_plugs(some_known, config, stops, tmp_path)
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from trilabel import metrics
 from trilabel.data.images import ImageSource
+from trilabel.errors import TrilabelError
 from trilabel.labels.expected_positives import expected_positives
 from trilabel.log import log
 from trilabel.models.scoring import ProcessGroup, Scorer, Scores
@@ -61,6 +62,8 @@ def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
     if not len(images):
         return
     scores = score_images(job, model, images)
+    if len(scores.nan()):  # it did not when it was kept
+        raise TrilabelError(f"{job.folder.best}: gives NaN for validation images; restore it, or train again")
     good = np.delete(np.arange(len(images)), scores.failed)
     if not job.processes.is_first or not len(good):
         return
