@@ -1,6 +1,6 @@
 """Using a trained model: probabilities, metrics and class maps for files, arrays or data sets."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
@@ -20,6 +19,7 @@ from trilabel.data.left_out import log_left_out
 from trilabel.errors import TrilabelError
 from trilabel.inference.activation import ClassActivation, display_image
 from trilabel.inference.arrays import arrays_to_images, resize_all, separate
+from trilabel.inference.evaluation import evaluate
 from trilabel.inference.opened import DIVERGED, Broken, Opened, Options, find_paths
 from trilabel.inference.pointing import PointingGame
 from trilabel.inference.predictions import Predictions
@@ -186,21 +186,12 @@ class Model:
         annotations = None if counts is None else counts[model_columns]
         scores = (self._calibrated(logits) if calibrated else logits)[:, model_columns]
         limits = [self.thresholds[column] for column in model_columns] if threshold is None else threshold
-        result = metrics.evaluate(scores, truth, threshold=_logit(limits), annotations=annotations)
-        present, absent = truth.counts_per_class()
+        result = evaluate(scores, truth, limits, annotations, intervals)
         result |= {
             "split": split,
-            "threshold": limits,
-            "calibration_error": _or_none([metrics.expected_calibration_error(scores.sigmoid(), truth)])[0],
             "left_out_classes": missing,
-            "class_names": list(truth.classes),
-            "per_class_positives": present.tolist(),
-            "per_class_negatives": absent.tolist(),
             "warnings": self.unfinished() + doubts(truth, split, *self.seen_images()),
         }
-        if intervals:
-            low, high = metrics.average_precision_intervals(scores, truth)
-            result |= {"per_class_ap_low": _or_none(low), "per_class_ap_high": _or_none(high)}
         return result if game is None else result | game.result()
 
     def score_rows(
@@ -273,15 +264,3 @@ class Model:
                         f"{DIVERGED}"
                     )
                 yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
-
-
-def _or_none(values: Iterable[float]) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
-
-
-def _logit(probability: float | Sequence[float]) -> NDArray[np.float64]:
-    """The logit at a probability; infinite at or beyond 0 and 1."""
-    inside = np.clip(np.asarray(probability, dtype=np.float64), 0, 1)
-    with np.errstate(divide="ignore"):
-        found: NDArray[np.float64] = np.log(inside) - np.log1p(-inside)
-    return found

@@ -56,6 +56,7 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, table: Tensor, truth: Truth) -> "_Known":
+        """Of scores and labels, N×C."""
         dense = truth.cpu().numpy() if isinstance(truth, Tensor) else None
         rows, columns = (dense if dense is not None else truth).nonzero()
         signs = dense[rows, columns] if dense is not None else np.asarray(truth[rows, columns]).ravel()
