@@ -89,7 +89,7 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
     if result.get("classes_without_ap"):
         print_line(
             plural(result["classes_without_ap"], "class has", "classes have")
-            + " no known positive, or no known negative, in this split: mAP leaves that out"
+            + " no known positive, or no known negative, in this split, and no part in mAP"
         )
 
 
