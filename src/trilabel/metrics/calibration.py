@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
-from trilabel.metrics.matrices import LabelMatrix, Matrix, Truth, check_inputs, to_float32
+from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs, known_labels
 
 Floats = NDArray[np.float64]
 
@@ -43,12 +43,13 @@ def fit_calibration(logits: Matrix, labels: LabelMatrix) -> Calibration:
     (0.5, array([ 0., -1.]))
     """
     table, truth = check_inputs(logits, labels)
-    values, columns, present = _known(table, truth)
+    _, columns, values, present = known_labels(table, truth, _LARGEST_LOGIT)
     if not 0 < present.sum() < len(present):
         raise TrilabelError("calibration needs labels that are known to be present and to be absent")
     classes = table.shape[1]
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
+        """The penalized negative log-likelihood of (log slope, common shift, own shifts), and its gradient."""
         slope, common, own = np.exp(parameters[0]), parameters[1], parameters[2:]
         z = slope * values + common + own[columns]
         error = 1 / (1 + np.exp(-z)) - present
@@ -70,22 +71,15 @@ def expected_calibration_error(probabilities: Matrix, labels: LabelMatrix) -> fl
     >>> expected_calibration_error(np.array([[0.8], [0.8], [0.8], [0.8]]), np.array([[1], [1], [1], [-1]])).__round__(2)
     0.05
     """
-    values, _, present = _known(*check_inputs(probabilities, labels))
-    if not len(values):
-        return float("nan")
-    if values.min() < 0 or values.max() > 1:
+    known = known_labels(*check_inputs(probabilities, labels), _LARGEST_LOGIT)
+    if len(known.scores) and not 0 <= known.scores.min() <= known.scores.max() <= 1:
         raise TrilabelError("the calibration error is of probabilities, from 0 to 1; give those, not logits")
-    bins = np.minimum((values * _BINS).astype(int), _BINS - 1)
-    return float(np.abs(np.bincount(bins, values - present, _BINS)).sum() / len(values))
+    return binned_error(known.scores, known.present, _BINS)
 
 
-def _known(table: Tensor, truth: Truth) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-    """(scores, classes, whether present) of all known labels."""
-    if isinstance(truth, Tensor):
-        rows, columns = truth.nonzero(as_tuple=True)
-        signs = truth[rows, columns]
-    else:
-        coo = truth.tocoo()
-        rows, columns, signs = (torch.from_numpy(np.asarray(part)).long() for part in (*coo.coords, coo.data))
-    values = to_float32(table)[rows.to(table.device), columns.to(table.device)].double().cpu().numpy()
-    return values.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT), columns.cpu().numpy(), (signs > 0).cpu().numpy()
+def binned_error(probabilities: Floats, present: NDArray[np.bool_], bins: int) -> float:
+    """Mean distance of probabilities [n] from the share that is present in their bin; nan where there are none."""
+    if not len(probabilities):
+        return float("nan")
+    place = np.minimum((probabilities * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, probabilities - present, bins)).sum() / len(probabilities))

@@ -1,13 +1,10 @@
 """Scores from which classes count as present: those with the best F1 on known labels, not fitted to their noise."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from trilabel.errors import TrilabelError
-from trilabel.metrics.matrices import LabelMatrix, Matrix, Truth, check_inputs, to_float32
+from trilabel.metrics.matrices import Known, LabelMatrix, Matrix, check_inputs, known_labels
 from trilabel.metrics.means import harmonic_mean, mean
 
 Floats = NDArray[np.float64]
@@ -29,14 +26,14 @@ def fit_thresholds(scores: Matrix, labels: LabelMatrix, seed: int = 0) -> Floats
     array([-0.2])
     """
     table, truth = check_inputs(scores, labels)
-    known = _Known.of(table, truth)
+    known, classes = known_labels(table, truth, _LARGEST_SCORE), table.shape[1]
     if not 0 < known.present.sum() < len(known.present):
         raise TrilabelError("thresholds need labels that are known to be present and to be absent")
     steps = _tried(known.scores, known.present)
     part = np.random.default_rng(seed).permutation(table.shape[0]) % _FOLDS
-    folds = [known.counted(steps, part[known.images] == fold) for fold in range(_FOLDS)]
+    folds = [_counted(known, part[known.images] == fold, steps, classes) for fold in range(_FOLDS)]
     everything = sum(folds[1:], start=folds[0])
-    held_out = np.zeros((len(_SHRINKING), 3, table.shape[1]))
+    held_out = np.zeros((len(_SHRINKING), 3, classes))
     for fold in folds:
         candidates = _shrunk(everything - fold, steps)
         held_out += np.stack([_at(fold, steps, thresholds) for thresholds in candidates])
@@ -45,32 +42,14 @@ def fit_thresholds(scores: Matrix, labels: LabelMatrix, seed: int = 0) -> Floats
     return _shrunk(everything, steps)[best]
 
 
-class _Known(NamedTuple):
-    """The known labels, one after the other."""
-
-    images: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    scores: Floats
-    present: NDArray[np.bool_]
-    classes: int
-
-    @classmethod
-    def of(cls, table: Tensor, truth: Truth) -> "_Known":
-        """Of scores and labels, N×C."""
-        dense = truth.cpu().numpy() if isinstance(truth, Tensor) else None
-        rows, columns = (dense if dense is not None else truth).nonzero()
-        signs = dense[rows, columns] if dense is not None else np.asarray(truth[rows, columns]).ravel()
-        values = to_float32(table).cpu().numpy()[rows, columns].astype(np.float64)
-        return cls(rows, columns, values.clip(-_LARGEST_SCORE, _LARGEST_SCORE), signs > 0, table.shape[1])
-
-    def counted(self, steps: Floats, chosen: NDArray[np.bool_]) -> Floats:
-        """[2, C, S + 1]: present, and all, of each class that reach at least the first so many steps."""
-        place = np.searchsorted(steps, self.scores[chosen], side="right")
-        cell = self.columns[chosen] * (len(steps) + 1) + place
-        size, present = self.classes * (len(steps) + 1), self.present[chosen]
-        counts = np.stack([np.bincount(cell[present], minlength=size), np.bincount(cell, minlength=size)])
-        reached = counts.reshape(2, self.classes, -1)[:, :, ::-1].cumsum(2)[:, :, ::-1]
-        return reached.astype(np.float64)
+def _counted(known: Known, chosen: NDArray[np.bool_], steps: Floats, classes: int) -> Floats:
+    """[2, C, S + 1]: present, and all, of the chosen labels of each class that reach at least so many of the steps."""
+    place = np.searchsorted(steps, known.scores[chosen], side="right")
+    cell = known.columns[chosen] * (len(steps) + 1) + place
+    size, present = classes * (len(steps) + 1), known.present[chosen]
+    counts = np.stack([np.bincount(cell[present], minlength=size), np.bincount(cell, minlength=size)])
+    reached = counts.reshape(2, classes, -1)[:, :, ::-1].cumsum(2)[:, :, ::-1]
+    return reached.astype(np.float64)
 
 
 def _tried(scores: Floats, present: NDArray[np.bool_]) -> Floats:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,6 +86,23 @@ def _truth(labels: LabelMatrix) -> Truth:
             hint = "; give scores first, then labels" if 0 < value < 1 else ""
             raise TrilabelError(f"label value {value:g} at {place}: a label is +1, −1 or 0 (unknown){hint}")
     return signs.to(torch.int8)
+
+
+class Known(NamedTuple):
+    """The known labels one after the other: image, class, score, and whether it is present."""
+
+    images: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    present: NDArray[np.bool_]
+
+
+def known_labels(scores: Tensor, truth: Truth, largest: float) -> Known:
+    """Of checked scores and labels (N×C), scores clipped to ± `largest`: infinite ones become numbers."""
+    stored = sp.coo_array(truth.cpu().numpy() if isinstance(truth, Tensor) else truth)
+    rows, columns = stored.coords
+    values = to_float32(scores).cpu().numpy()[rows, columns].astype(np.float64)
+    return Known(rows, columns, values.clip(-largest, largest), stored.data > 0)
 
 
 def to_float32(scores: Tensor) -> Tensor:

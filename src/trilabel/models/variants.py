@@ -65,6 +65,7 @@ def discrepancy(backbone: Backbone, images: Tensor) -> float | None:
     found: list[float] = []
 
     def compare(norm: nn.BatchNorm2d, inputs: tuple[Tensor, ...]) -> None:
+        """Called before each batch norm with what it sees."""
         assert norm.running_mean is not None and norm.running_var is not None
         variance, mean = torch.var_mean(inputs[0].float(), (0, 2, 3))
         remembered = norm.running_var + norm.eps

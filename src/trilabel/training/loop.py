@@ -140,10 +140,10 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
         **vars(state.diagnosis.summary(now.epoch, processes.all_reduce)),
     )
     with scoring_weights(job, run.model):
-        record = validate(job, record, run.model, run.val_images)
+        record, scores = validate(job, record, run.model, run.val_images)
         better = now.best is None or record.metric(job.config.select) > now.best.metric(job.config.select)
         if better or not record.val or run.keeps_last:
-            now.best = record
+            now.best, job.best_scores = record, scores
             if processes.is_first:
                 job.folder.refuse_if_removed()
                 state.save_weights(best_file, record)

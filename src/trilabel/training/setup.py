@@ -24,6 +24,7 @@ from trilabel.labels import Labels
 from trilabel.log import log
 from trilabel.methods import METHODS, Method
 from trilabel.models import Classifier, create_model, with_synced_batch_norm
+from trilabel.models.scoring import Scores
 from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory, too_short
@@ -42,7 +43,7 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 class Job:
     """The parts of a run, in one process, which the loop's functions pass around.
 
-    As it trains, only `state` and the last four fields change.
+    As it trains, only `state` and the last five fields change.
     """
 
     fabric: Fabric
@@ -67,6 +68,7 @@ class Job:
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
     features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
+    best_scores: Scores | None = None  # of the validation images by the best epoch of the stage, if this process saw it
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
 
     @cached_property
@@ -124,11 +126,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     if len(train) < len(split.train) or len(val) < len(split.val):
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
-    if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
-        raise TrilabelError(
-            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, "
-            "other processes read others; give every machine the same files"
-        )
+    _refuse_other_files(processes, train, val)
     if processes.is_first:
         check_validation(val_labels, config.select)
     for note in method.notes:
@@ -159,6 +157,15 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         agreement=Agreement(processes),
         left_out=left_out,
     )
+
+
+def _refuse_other_files(processes: Processes, train: NDArray[np.int64], val: NDArray[np.int64]) -> None:
+    """Every process must read the same images, by their rows."""
+    if not processes.all_equal(hashlib.sha256(train.tobytes() + b"/" + val.tobytes()).digest()):
+        raise TrilabelError(
+            f"{platform.node()} (rank {processes.rank}) reads {len(train)} training and {len(val)} validation images, "
+            "other processes read others; give every machine the same files"
+        )
 
 
 def _on_device(fabric: Fabric, model: Classifier, config: Config) -> Classifier:

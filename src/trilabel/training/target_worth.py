@@ -9,6 +9,7 @@ from trilabel import metrics
 from trilabel.labels import Labels
 from trilabel.labels.targets import LOWEST
 from trilabel.methods.posterior.silence import Silence
+from trilabel.metrics.calibration import binned_error
 from trilabel.metrics.means import mean
 
 _MOST_LABELS_RANKED = 200_000_000
@@ -37,9 +38,7 @@ def worth_of(targets: sp.csr_array, labels: Labels, truth: Labels | None) -> dic
     if (sure := values > 0.5).any():
         numbers["precision_above_half"] = float(present[sure].mean())
     if len(values):
-        place = (values * _BINS).astype(int).clip(0, _BINS - 1)
-        gaps = np.bincount(place, values - present, _BINS)
-        numbers["calibration_error"] = float(np.abs(gaps).sum() / len(values))
+        numbers["calibration_error"] = binned_error(values, present, _BINS)
     return numbers
 
 

@@ -39,29 +39,30 @@ def scoring_weights(job: Job, model: nn.Module) -> Iterator[None]:
         ema.swap()
 
 
-def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSource) -> EpochRecord:
-    """The record with validation metrics; unchanged if there are no validation images."""
+def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSource) -> tuple[EpochRecord, Scores | None]:
+    """The record with validation metrics, and the scores; unchanged and None if there are no validation images."""
     if not len(images):
-        return record
+        return record, None
     begun = time.monotonic()
     scores = score_images(job, model, images)
     check_scores(job, len(scores.nan()), len(images))
     good = np.delete(np.arange(len(images)), scores.failed)
     logits, truth = scores.logits[torch.from_numpy(good)], job.val_truth[good]
-    return replace(
+    record = replace(
         record,
         val=metrics.evaluate(logits, truth, threshold=0.0),
         val_probabilities=validation_histogram(logits, truth),
         val_unknown_as_absent=job.val_truth is not job.val_labels,
         val_seconds=round(time.monotonic() - begun, 3),
     )
+    return record, scores
 
 
 def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
     """Fits how the best model decides, on the validation images, and writes it to the run folder."""
     if not len(images):
         return
-    scores = score_images(job, model, images)
+    scores = job.best_scores or score_images(job, model, images)  # scored again only by a run that was resumed
     if len(scores.nan()):  # it did not when it was kept
         raise TrilabelError(f"{job.folder.best}: gives NaN for validation images; restore it, or train again")
     good = np.delete(np.arange(len(images)), scores.failed)

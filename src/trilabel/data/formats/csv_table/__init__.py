@@ -29,6 +29,11 @@ __all__ = ["RULE", "detect", "read", "write", "write_known"]
 
 _BOX_COLUMNS = {"xmin", "ymin", "xmax", "ymax", "x_min", "y_min", "x_max", "y_max", "x1", "y1", "x2", "y2", "x", "y"}
 _BOX_COLUMNS |= {"w", "h", "width", "height", "left", "top", "right", "bottom"}
+_AMBIGUOUS = (
+    "has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), values='signed' (-1 is "
+    "absent, 0 unknown: PASCAL VOC's lists, trilabel's arrays) or values='binary' (both are absent: CelebA's -1 beside "
+    "others' 0)"
+)
 RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not listed are unknown"
 
 
@@ -89,11 +94,7 @@ def read(
         cells = CellReader(*signs_of(path, values, {1: positive_values, -1: negative_values, 0: unknown_values}))
         labels, files, splits, more = read_table(file, table, cells, conflict, separator)
     if values == "auto" and cells.is_ambiguous():
-        raise TrilabelError(
-            f"{path}: has both 0 and -1; pass values='uncertain' (-1 is unknown, 0 absent: CheXpert, MIMIC-CXR), "
-            "values='signed' (-1 is absent, 0 unknown: PASCAL VOC's lists, trilabel's arrays) or values='binary' "
-            "(both are absent: CelebA's -1 beside others' 0)"
-        )
+        raise TrilabelError(f"{path}: {_AMBIGUOUS}")
     if unlisted == "absent":
         labels = fill_absent(path, labels, np.flatnonzero(np.diff(labels.csr.indptr)))
     if none_class is not None:
