@@ -24,6 +24,7 @@ from trilabel.labels.targets import Targets
 from trilabel.training import rounds
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
+from trilabel.training.splits import split_for_training
 from trilabel.training.teacher_scores import Scored, teacher_scores
 
 TWICE = Config(method="assume-negative", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0, rounds=2)
@@ -48,6 +49,16 @@ def targets_in(folder: Path, dataset: Dataset) -> np.ndarray:
     dense = np.zeros(labels.shape, np.float32)
     np.add.at(dense, (np.arange(len(labels))[:, None], found.columns), found.values)
     return dense
+
+
+def test_rates_may_come_from_validation_images_in_full(small_scenes: Dataset, tmp_path: Path) -> None:
+    rows = small_scenes.rows_of("train")
+    tags = small_scenes.with_labels(simulate.apply_to_rows(small_scenes.labels, rows, "tags=0.3", 0))
+    config = replace(TWICE, method="posterior")
+    rounds.check_rounds(split_for_training(tags, config), config, RunFolder(tmp_path))
+    with pytest.raises(TrilabelError, match="positives alone"):
+        config = replace(config, val="none")
+        rounds.check_rounds(split_for_training(tags, config), config, RunFolder(tmp_path))
 
 
 def test_the_first_round_is_the_run_without_a_second(one_named: Dataset, whole: Run, tmp_path: Path) -> None:

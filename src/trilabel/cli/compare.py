@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -55,8 +55,9 @@ class Compare:
     """Methods to compare, in the settings of these recipes (see `trilabel recipes`)."""
     labels: tuple[str, ...] = ("all",)
     """Label settings: all, single-positive, keep-share=0.1, … (see `data simulate`)."""
-    hide_seed: int | None = None
-    """Seed of the hidden labels, which are the same for all training seeds; none: that of the label setting."""
+    hide_seed: int | Literal["each"] | None = None
+    """Seed of the hidden labels, which are the same for all training seeds, or each: that of the training; none: that
+    of the label setting."""
     seeds: tuple[int, ...] = (0,)
     """Seeds to train with."""
     search: tuple[str, ...] = ()

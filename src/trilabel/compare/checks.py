@@ -25,7 +25,7 @@ def check(dataset: Dataset, spec: Spec, scoring: Scoring, splits: TrainingSplits
     check_spec(spec)
     for labels in {name for row in spec.rows for name in (*spec.labels_of(row), *spec.search_labels_of(row))} - {ALL}:
         if setting := simulate.split_images(labels)[1]:
-            simulate.apply(dataset.labels[:1], setting, spec.hide_seed)
+            simulate.apply(dataset.labels[:1], setting, spec.hide_seed_of(spec.seeds[0]))
     scored = dataset.rows_of(scoring.split)
     if not len(scored):
         raise TrilabelError(f"split {scoring.split!r} has no images to score")
@@ -51,7 +51,7 @@ def warn_of_refusals(spec: Spec, splits: TrainingSplits) -> None:
                 continue
             if key not in hidden:
                 split = splits.of(config)
-                hidden[key] = split if labels == ALL else split.hide(labels, spec.hide_seed)
+                hidden[key] = split if labels == ALL else split.hide(labels, spec.hide_seed_of(spec.seeds[0]))
             learned, validation = hidden[key].labels, hidden[key].dataset.labels[hidden[key].val]
             try:
                 check_method(config.method, config.settings, learned, validation)

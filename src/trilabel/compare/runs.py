@@ -63,16 +63,16 @@ class RunExecutor:
     def folder(self, kind: Literal["search", "cells"], row: MethodRow, labels: str, config: Config) -> Path:
         """The folder of a run."""
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
-        scored = [labels, self.spec.hide_seed, self.scoring.split, self.scoring.metrics]
+        scored = [labels, self.spec.hide_seed_of(config.seed), self.scoring.split, self.scoring.metrics]
         return run_folder(self.out / kind, f"{name[:80]}-{config.seed}", config, scored)
 
     def train(self, folder: Path, labels: str, config: Config) -> Run:
         """Trains a run in a label setting, or resumes it."""
         started = (folder / "config.json").is_file()
         split = self.splits.of(config)
-        split = split if labels == ALL else split.hide(labels, self.spec.hide_seed)
+        split = split if labels == ALL else split.hide(labels, self.spec.hide_seed_of(config.seed))
         split = self.images.for_training(split, config)
-        source = self._source(labels)
+        source = self._source(labels, config)
         self.current = folder
         try:
             with quiet(bars=True):
@@ -99,11 +99,11 @@ class RunExecutor:
     def command(self, folder: Path, labels: str, config: Config) -> str:
         """The commands that reproduce a cell, in a folder other than the cell's own."""
         again = f"runs/{folder.name}"
-        training = train_command(self._source(labels), config, again)
+        training = train_command(self._source(labels, config), config, again)
         return f"{training}\n{evaluate_command(again, self.scoring.split, self.scoring.pointing, config.broken)}"
 
-    def _source(self, labels: str) -> dict[str, Any]:
-        hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.spec.hide_seed}
+    def _source(self, labels: str, config: Config) -> dict[str, Any]:
+        hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.spec.hide_seed_of(config.seed)}
         return {**self.source, **hidden}
 
 

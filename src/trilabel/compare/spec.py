@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
 PUBLISHED = "published"
+
+HideSeed = int | Literal["each"] | None
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,11 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class Spec:
-    """A whole comparison. Labels are hidden once: seeds change the training, not which labels are known."""
+    """A whole comparison. Labels are hidden once, unless `hide_seed` is "each": with the seed of each training."""
 
     rows: tuple[MethodRow, ...]
     labels: tuple[str, ...] = (ALL,)
-    hide_seed: int | None = None
+    hide_seed: HideSeed = None  # None: that of the label setting
     seeds: tuple[int, ...] = (0,)
     search: Mapping[str, Any] = field(default_factory=dict)  # settings of search runs only, such as fewer epochs
     search_labels: str | None = None  # search only in this label setting, and choose the same values for all
@@ -49,6 +51,10 @@ class Spec:
             for labels in self.labels_of(row):
                 for seed in dict.fromkeys(self.seeds if row.seeds is None else row.seeds):
                     yield row, labels, seed
+
+    def hide_seed_of(self, seed: int) -> int | None:
+        """The seed of the hidden labels in a run that trains with this seed."""
+        return seed if self.hide_seed == "each" else self.hide_seed
 
     def cell_keys(self) -> list[CellKey]:
         """The names of these cells, in the same order."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.compare.changes import with_changes
-from trilabel.compare.spec import ALL, MethodRow, Spec, recipe_row, search_grid, with_grids
+from trilabel.compare.spec import ALL, HideSeed, MethodRow, Spec, recipe_row, search_grid, with_grids
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.input_files import read_input
@@ -45,7 +45,7 @@ def read_spec(file: str | Path, base: Config) -> Spec:
     spec = Spec(
         tuple(_read_row(where, name, _entry(rows, name, dict, f"{where}, rows"), common, base) for name in rows),
         _list_entry(content, "labels", str, where) or (ALL,),
-        _entry(content, "hide_seed", int, where),
+        _hide_seed(content, where),
         _list_entry(content, "seeds", int, where) or (0,),
         search_settings,
         search_labels,
@@ -90,6 +90,10 @@ def _entry(entries: Mapping[str, Any], key: str, kind: type[Any], where: str, de
     if type(entries[key]) is not kind:
         raise TrilabelError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, not {entries[key]!r}")
     return entries[key]
+
+
+def _hide_seed(content: Mapping[str, Any], where: str) -> HideSeed:
+    return "each" if content.get("hide_seed") == "each" else _entry(content, "hide_seed", int, where)
 
 
 def _list_entry(entries: Mapping[str, Any], key: str, kind: type[Any], where: str) -> tuple[Any, ...] | None:

@@ -48,7 +48,7 @@ def check_rounds(split: TrainingSplit, config: Config, folder: RunFolder) -> Non
     """Refuses what cannot work before anything is trained or overwritten."""
     check_teachers(config.teachers, split.dataset.classes)
     if config.rounds > 1 or config.method == "posterior":  # whose settings say where rates come from
-        check_components(first_config(config), split.labels)
+        check_components(first_config(config), split.labels, validation=split.dataset.labels[split.val])
     check_components(last_config(config, folder), split.labels)
     if config.folds > len(split.train):
         raise TrilabelError(f"--folds {config.folds}, but there are {len(split.train)} training images; use fewer")
