@@ -103,9 +103,9 @@ def train_on_features(width: int) -> None:
 
     def open_rows(
         processes: Any, dataset: Dataset, rows: NDArray[np.int64], config: Config, size: int
-    ) -> tuple[ImageSource, NDArray[np.int64]]:
+    ) -> tuple[ImageSource, NDArray[np.int64], list[str]]:
         features, _ = dataset.images_of(rows)
-        return ImageSource(features, size, torch.device("cpu"), 0), rows  # type: ignore[arg-type]
+        return ImageSource(features, size, torch.device("cpu"), 0), rows, []  # type: ignore[arg-type]
 
     setup.create_model = run_folder.create_model = create  # type: ignore[assignment, attr-defined]
     setup._open = open_rows
