@@ -84,6 +84,11 @@ def test_settings_that_a_file_does_not_name_stay(tmp_path):
     assert (spec.labels, spec.hide_seed, spec.seeds, spec.search, spec.search_labels) == ((ALL,), None, (0,), {}, None)
 
 
+def test_labels_hidden_anew_with_each_seed(tmp_path):
+    spec = read(tmp_path, 'hide_seed = "each"\n' + ROW)
+    assert [spec.hide_seed_of(seed) for seed in (0, 7)] == [0, 7]
+
+
 def test_searching_in_one_label_setting(tmp_path):
     spec = read(tmp_path, 'labels = ["noisy=0.1"]\n[search]\nlabels = "all"\n[rows.a]\n[rows.b]\nlabels = ["all"]')
     assert spec.search_labels == "all" and spec.search == {}
