@@ -73,7 +73,8 @@ class Config:
     train_split: str = "train"
     """The split to train on."""
     val: str = "auto"
-    """The split that selects the best epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
+    """The split that selects the best epoch: its name, a share of the training images such as 0.2, or "none"; "folds"
+    (linear stage only): learn from all images, and have heads fitted to parts of them score the rest; "auto"."""
     cache: Literal["auto", "none", "memory", "device"] = "auto"
     """Where decoded images are cached: nowhere, in memory or on the device; auto: wherever they fit."""
     workers: int | None = None

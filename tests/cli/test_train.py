@@ -221,5 +221,5 @@ def test_a_validation_split_that_cannot_be(project: Path, tmp_path: Path, capsys
     for wrong in ("2", "0", "-0.5"):
         assert complaint(capsys, *data, "--val", wrong) == (
             f"trilabel: --val {wrong}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
-            "split (there are: 'train', 'val', 'test'), or none"
+            "split (there are: 'train', 'val', 'test'), folds, or none"
         )

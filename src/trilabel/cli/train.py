@@ -144,7 +144,10 @@ def _print_result(run: "Run", as_json: bool) -> None:
     if run.metrics:
         how = ", unknown counted as absent" if run.best.val_unknown_as_absent else ""
         epochs = sum(record.stage == run.best.stage for record in run.history)
-        print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
+        what = f"best epoch: {run.best.epoch} of {epochs}, on validation"
+        if run.config.val == "folds":
+            what = "no image held out: each training image scored by one of 5 heads, fitted without it"
+        print_metrics(run.metrics, f"{what}{how}")
     else:
         print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")

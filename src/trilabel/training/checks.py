@@ -15,6 +15,7 @@ from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
+from trilabel.training.splits import FOLDS
 from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
 
@@ -35,6 +36,7 @@ def check_components(config: Config, labels: Labels, resumes: bool = False, vali
     _check_head_of_method(config)
     _check_maps(config, settings)
     _check_relabelling(config)
+    _check_folds(config)
     return settings
 
 
@@ -126,3 +128,14 @@ def _refuse_misplaced_settings(config: Config) -> None:
                     f"method {config.method!r} has no setting {setting!r}, but the {component} has: "
                     f"--set {component}.{setting}=…, or {component}_settings in a Config"
                 )
+
+
+def _check_folds(config: Config) -> None:
+    """Refuses what cannot be fitted again and again in seconds."""
+    if config.val != FOLDS:
+        return
+    if config.stages not in ("auto", "linear") or config.relabel != "none" or config.keep_head:
+        raise TrilabelError(
+            f"--val {FOLDS} fits a head to parts of the images, which needs --stages linear, no --relabel and no "
+            "--keep-head; hold a share of the images out instead, such as --val 0.2"
+        )

@@ -7,6 +7,7 @@ does; it is chosen by cross-validation on the known labels.
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,30 +38,44 @@ def fits_head(job: Job, stage: Stage) -> bool:
     return stage.linear and job.config.linear_lr is None and isinstance(head, GapHead) and head.settings.normalize
 
 
-def plan_fit(job: Job, stage: Stage, images: ImageSource) -> tuple[Stage, Config, int]:
-    """The stage with its rate, the configuration as it takes it, and passes over the images per epoch.
-
-    At the start of the stage, the head's weights are set to where the fit begins.
-    """
+def plan_fit(job: Job, stage: Stage, images: ImageSource) -> "HeadFit":
+    """How the stage fits its head; at the start of the stage, the head's weights are set to where the fit begins."""
     config, head, now = job.config, job.model.head, job.state.progress
     assert isinstance(head, GapHead) and isinstance(images.store, Tensor)
-    features = images.store
     labels = validation_truth(job.labels)
     if (now.epoch, now.step) == (1, 0) and not (config.keep_head and config.weights):
-        head.fit_normalization(features)
-        with torch.no_grad():
-            head.linear.weight.zero_()
-        if stage.warm_up or job.method.initial_logits() is None:
-            head.start_at(class_logits(labels).to(features))
-    reach = job.fabric.broadcast(choose_reach(head.normalized(features), labels))
+        start_fit(head, images.store, labels, own_bias=not stage.warm_up and job.method.initial_logits() is not None)
+    job.reach = job.fabric.broadcast(choose_reach(head.normalized(images.store), labels))
+    log.info(f"linear stage: features normalized, weights regularized by cross-validation (reach {job.reach:g})")
+    return head_fit(config, stage, images.store, job.reach, job.processes.count)
+
+
+class HeadFit(NamedTuple):
+    """A linear stage that fits a head."""
+
+    stage: Stage  # with its rate
+    config: Config  # as it takes it
+    passes: int  # over the images in an epoch
+
+
+def head_fit(config: Config, stage: Stage, features: Tensor, reach: float, processes: int = 1) -> HeadFit:
+    """Rate, batches and schedule with which weights move as far as `reach` says; features: N×D."""
     batch = max(config.batch_size, _BATCH)
-    per_pass = math.ceil(len(images) / (batch * job.processes.count))
+    per_pass = math.ceil(len(features) / (batch * processes))
     passes = math.ceil(_STEPS / (per_pass * stage.epochs))
     # The steps of a cosine schedule add up to half of their number.
     lr = 2 * way(reach, *features.shape) / (per_pass * passes * stage.epochs)
-    log.info(f"linear stage: features normalized, weights regularized by cross-validation (reach {reach:g})")
     taken = replace(config, batch_size=batch, accumulate=1, lr_schedule="cosine", weight_decay=0.0)
-    return replace(stage, lr=lr), taken, passes
+    return HeadFit(replace(stage, lr=lr), taken, passes)
+
+
+@torch.no_grad()
+def start_fit(head: GapHead, features: Tensor, labels: Labels | NDArray[np.int8], own_bias: bool) -> None:
+    """Sets the head to where a fit begins: weights 0, bias by class shares, unless the method has set it (own_bias)."""
+    head.fit_normalization(features)
+    head.linear.weight.zero_()
+    if not own_bias:
+        head.start_at(class_logits(labels).to(features))
 
 
 def way(reach: float, images: int, features: int) -> float:
