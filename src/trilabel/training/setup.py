@@ -43,7 +43,7 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 class Job:
     """The parts of a run, in one process, which the loop's functions pass around.
 
-    As it trains, only `state` and the last six fields change.
+    As it trains, only `state` and the last seven fields change.
     """
 
     fabric: Fabric
@@ -70,6 +70,7 @@ class Job:
     features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
     reach: float = 1.0  # how far a linear stage that fits its head lets weights move
     best_scores: Scores | None = None  # of the validation images by the best epoch of the stage, if this process saw it
+    told_long: bool = False  # whether it was said that the run takes hours
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
 
     @cached_property
