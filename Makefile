@@ -42,7 +42,7 @@ reliability: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs,web,onnx,parquet]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs,web,onnx,parquet,logs]'
 	touch $(READY)
 
 clean:

@@ -13,6 +13,7 @@ from trilabel.labels import Labels
 from trilabel.methods import METHODS, check_method
 from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
+from trilabel.training.epoch_log import check_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import FOLDS
@@ -37,6 +38,7 @@ def check_components(config: Config, labels: Labels, resumes: bool = False, vali
     _check_maps(config, settings)
     _check_relabelling(config)
     _check_folds(config)
+    check_log(config)
     return settings
 
 

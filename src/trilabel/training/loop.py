@@ -153,5 +153,6 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
     state.end_epoch()
     save(job)
     if processes.is_first:
+        job.epoch_log(record, now.records)
         log.info(record.describe(run.stage.epochs, job.config.select))
     stop_if_asked(job)

@@ -11,7 +11,7 @@ from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import Job
 
 # Between start and resumption.
-MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs"}
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs", "log"}
 _MOST_LINES_WITHOUT_CHECKPOINT = 3  # of metrics.jsonl: what writes checkpoints on a GPU is at most two behind
 
 

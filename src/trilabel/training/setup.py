@@ -30,6 +30,7 @@ from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
+from trilabel.training.epoch_log import EpochLog, open_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import HELD_OUT, TrainingSplit, check_validation, validation_truth
@@ -77,6 +78,11 @@ class Job:
     def stages(self) -> list[Stage]:
         """All stages of the run."""
         return plan_stages(self.config, self.method.warm_up_epochs)
+
+    @cached_property
+    def epoch_log(self) -> EpochLog:
+        """Notes each epoch for other programs."""
+        return open_log(self.config, self.folder)
 
     @cached_property
     def make_batch(self) -> BatchMaker:
