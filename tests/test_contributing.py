@@ -24,7 +24,7 @@ def confident(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("confident")
     monkeypatch.setitem(sys.modules, "confident", module)
     exec(compile(code, str(CONTRIBUTING), "exec"), vars(module))
-    monkeypatch.setitem(METHODS, "confident", module.Confident)
+    monkeypatch.setitem(METHODS.own, "confident", module.Confident)
     return module
 
 
