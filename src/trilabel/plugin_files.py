@@ -92,14 +92,19 @@ def find(refers: Reference) -> tuple[LoadedFile, Any]:
     file = _loaded.get(refers.file) or next(reversed(same_name), None)
     if file is None:
         raise TrilabelError(
-            f"{refers.file}: this file is code, and runs only if you say so; if you trust it, pass "
-            f"trust='{refers.file.name}' with the path of your copy"
+            f"{refers.file}: code runs only if you say so; if you trust this file, pass trust='{refers.file}'"
         )
     if not refers.name:
         return file, file.module
     if not hasattr(file.module, refers.name):
         raise TrilabelError(f"{file.path}: has no {refers.name!r}; name a class of this file")
     return file, getattr(file.module, refers.name)
+
+
+def trust_options(*names: str) -> list[str]:
+    """--trust and the loaded files in which components of these names are, for a command to paste; else nothing."""
+    files = dict.fromkeys(str(find(refers)[0].path) for refers in map(reference, names) if refers is not None)
+    return ["--trust", *files] if files else []
 
 
 def loaded_files() -> tuple[LoadedFile, ...]:

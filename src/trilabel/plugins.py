@@ -201,6 +201,12 @@ def _place(component: Any) -> tuple[str, str]:
     return kind.__module__, kind.__qualname__
 
 
+@cache
+def _packages() -> Mapping[str, list[str]]:
+    """The installed packages of each top-level module, which takes a second to find out."""
+    return packages_distributions()
+
+
 def _origin_of_entry(entry: EntryPoint) -> Origin:
     return Origin(package=entry.dist.name, version=entry.dist.version) if entry.dist else Origin(module=entry.module)
 
@@ -214,7 +220,7 @@ def _origin_of_module(place: tuple[str, str]) -> Origin:
     for file in loaded_files():
         if file.module.__name__ == place[0]:
             return _origin_of_file(file)
-    if packages := packages_distributions().get(place[0].partition(".")[0]):
+    if packages := _packages().get(place[0].partition(".")[0]):
         return Origin(package=packages[0], version=version(packages[0]))
     source = getattr(sys.modules.get(place[0]), "__file__", None)
     if source is None or not Path(source).is_file():

@@ -120,6 +120,13 @@ def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
         return train(training), seen
 
 
+def do_work(work: Any) -> None:
+    """What a process does with the `ProcessWork` that the one that started it made."""
+    from trilabel.training.launch import create_fabric
+
+    create_fabric(work.config).launch(work)
+
+
 def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:
     """The run that `trilabel.train` would give, made by the two processes."""
     from trilabel.training.run_folder import RunFolder

@@ -15,7 +15,7 @@ from trilabel.cli.weights_option import with_weights
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
-from trilabel.plugin_files import trust, use
+from trilabel.plugin_files import trust, trust_options, use
 from trilabel.printable import command_line, plural
 from trilabel.recipes import resolve
 
@@ -153,4 +153,4 @@ def _print_result(run: "Run", as_json: bool) -> None:
         print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")
     words = ("trilabel", "predict", run.folder, "IMAGES", "--out", "predictions.csv")
-    return print_line(f"try next: {command_line(*words)}")
+    return print_line(f"try next: {command_line(*words, *trust_options(run.config.head))}")

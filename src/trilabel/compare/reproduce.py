@@ -45,11 +45,10 @@ def _differing(config: Config, recipe: str) -> list[str]:
 
 
 def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop", trust: Sequence[str] = ()) -> str:
-    """`trilabel evaluate …` for that run; trust: the files that its head or data need."""
+    """`trilabel evaluate …` for that run; trust: the option for files that its head or data need."""
     options = [*(["--pointing"] if pointing else []), *(["--broken", broken] if broken != "stop" else [])]
-    options += ["--trust", *trust] if trust else []
     how = ("--threshold", "0.5", "--no-calibrated")
-    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options)
+    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options, *trust)
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -18,7 +18,7 @@ from trilabel.log import quiet
 from trilabel.methods import METHODS
 from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS
 from trilabel.models import HEADS
-from trilabel.plugin_files import reference
+from trilabel.plugin_files import trust_options
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
 from trilabel.training.teaching import targets_seconds
@@ -105,8 +105,7 @@ class RunExecutor:
         """The commands that reproduce a cell, in a folder other than the cell's own."""
         again = f"runs/{folder.name}"
         training = train_command(self._source(labels, config), config, again)
-        named = filter(None, map(reference, (config.head, self.source.get("format") or "")))
-        trust = list(dict.fromkeys(str(refers.file) for refers in named))
+        trust = trust_options(config.head, self.source.get("format") or "")
         scoring = evaluate_command(again, self.scoring.split, self.scoring.pointing, config.broken, trust)
         return f"{training}\n{scoring}"
 

@@ -69,7 +69,7 @@ class RunDescription:
 
 def _how_to_get(name: str, origin: Origin) -> str:
     if reference(name):
-        return f"if you trust that file, pass trust='{Path(origin.file).name}' with the path of your copy"
+        return f"if you trust that file, pass trust='{origin.file}', or the path of your copy"
     if origin.package:
         return "install that package"
     return "register it under that name before"
