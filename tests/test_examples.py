@@ -26,6 +26,7 @@ def by_chance() -> float:
     return float((drawn.labels[drawn.rows_of("val")].to_signed() > 0).mean())
 
 
+@pytest.mark.interop  # which has all of them
 @pytest.mark.parametrize("name", NEEDED)
 def test_an_example_learns(name: str, by_chance: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for package in NEEDED[name]:
