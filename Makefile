@@ -15,7 +15,8 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
-# Round trips with datumaro, pycocotools, datasets and label-studio-sdk, which judge what is written and read.
+# Round trips with datumaro, pycocotools, datasets and label-studio-sdk, which judge what is written and read; and the
+# examples in Lightning and transformers.
 interop:
 	$(PYTHON) -m venv $(VENV)-interop
 	$(VENV)-interop/bin/python -m pip install --quiet -c constraints-interop.txt -e '.[dev,interop]'

@@ -11,10 +11,13 @@ from trilabel.version import __version__
 if TYPE_CHECKING:
     from trilabel import data, losses, metrics, recipes
     from trilabel.config import Config
+    from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
     from trilabel.inference.predictor import Model, load
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
+    from trilabel.methods import register_method
+    from trilabel.models.heads import register_head
     from trilabel.training.api import train
     from trilabel.training.run_folder import Run
 
@@ -31,6 +34,9 @@ __all__ = [
     "losses",
     "metrics",
     "recipes",
+    "register_format",
+    "register_head",
+    "register_method",
     "simulate",
     "train",
 ]
@@ -50,6 +56,9 @@ _NAMES = {
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
     "load": "inference.predictor",
+    "register_format": "data.formats",
+    "register_head": "models.heads",
+    "register_method": "methods",
     "train": "training.api",
 }
 

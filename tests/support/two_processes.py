@@ -54,6 +54,17 @@ def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
     return accumulator.scores().tolist()
 
 
+def mean_average_precision(given: tuple[torch.Tensor, torch.Tensor, tuple[list[int], list[int]]]) -> float:
+    """The mAP by torchmetrics of scores and labels of which each process sees its rows."""
+    from trilabel.metrics.torchmetrics import MeanAveragePrecision
+
+    scores, labels, rows = given
+    metric, mine = MeanAveragePrecision(scores.shape[1]), torch.tensor(rows[dist.get_rank()], dtype=torch.long)
+    for part in mine.split(4) if len(mine) else ():
+        metric.update(scores[part], labels[part], part)
+    return float(metric.compute())
+
+
 def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
     """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
     from trilabel.training.agreement import Agreement  # imports much
@@ -118,6 +129,13 @@ def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Relabelling, "choose", choosing)
         return train(training), seen
+
+
+def do_work(work: Any) -> None:
+    """What a process does with the `ProcessWork` that the one that started it made."""
+    from trilabel.training.launch import create_fabric
+
+    create_fabric(work.config).launch(work)
 
 
 def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:

@@ -211,7 +211,7 @@ class Remembering(Method):
 
 @pytest.fixture
 def remembering(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setitem(METHODS, "remembering", Remembering)
+    monkeypatch.setitem(METHODS.own, "remembering", Remembering)
     yield "remembering"
 
 

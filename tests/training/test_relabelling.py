@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.oracles import relabel as oracle
 from tests.support import two_processes
 from tests.support.runs import same, tensors_of, without_times
-from tests.support.threads import as_processes
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats import csv_table
@@ -22,6 +21,7 @@ from trilabel.labels import Labels, simulate
 from trilabel.models import FeatureClassifier
 from trilabel.models.heads.gap import GapHead
 from trilabel.models.heads.weldon import WeldonHead
+from trilabel.testing.threads import as_processes
 from trilabel.training import relabelling as module
 from trilabel.training.api import train
 from trilabel.training.record import Relabelled

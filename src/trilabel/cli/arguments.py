@@ -21,6 +21,15 @@ SafeCells = Annotated[
     ),
 ]
 
+Trust = Annotated[
+    tuple[str, ...],
+    tyro.conf.arg(
+        metavar="FILE.py …",
+        help="Python files that may be run, because a run or a --rows file uses a method, head or format from them. A "
+        "run folder by itself never runs a file.",
+    ),
+]
+
 
 class UsageError(Exception):
     """The arguments are wrong or cannot be combined; exit code 2."""

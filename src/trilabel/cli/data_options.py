@@ -10,6 +10,7 @@ import tyro
 from trilabel.cli.arguments import NamesAndValues, UsageError, absolute_path, split_pair, split_pairs
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.plugin_files import use
 from trilabel.printable import in_number
 from trilabel.settings import read_as
 
@@ -25,7 +26,7 @@ class DataOptions:
     """How to read the data."""
 
     format: str | None = None
-    """The format of the data (trilabel data formats lists them); none: detect it."""
+    """The format of the data (trilabel data formats lists them), or FILE.py with one of your own; none: detect it."""
     read: NamesAndValues = ()
     """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
     images: Annotated[str | None, tyro.conf.arg(metavar="FOLDER")] = None
@@ -61,8 +62,10 @@ class DataOptions:
     """The year of PASCAL VOC or COCO, if the folder contains several."""
 
     def chosen(self) -> dict[str, Any]:
-        """The options that differ from the default, for `read_data` and for the run folder."""
+        """The options that differ from the default, for `read_data` and for the run folder; loads a format of yours."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.format is not None:
+            values["format"] = use(self.format)
         return {name: value for name, value in values.items() if value != getattr(DataOptions, name)}
 
 
@@ -121,11 +124,15 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     """The given data set, or else the one that the run was trained on, with no labels hidden."""
     from trilabel.training.run_folder import RunFolder
 
-    source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
+    if data:
+        return read_data(data, options)
+    about = RunFolder(run).read()
+    source = dict(about.source)
     if not source:
         raise UsageError("this run was started from Python and does not record its data; give the data")
-    if not data and options:
+    if options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
+    about.require(["format"], run)
     return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, UsageError, require_probability
+from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, Trust, UsageError, require_probability
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log
+from trilabel.plugin_files import trust
 from trilabel.printable import plural
 
 
@@ -42,6 +43,7 @@ class Evaluate:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    trust: Trust = ()
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)
@@ -52,8 +54,9 @@ class Evaluate:
             raise UsageError(
                 "--no-calibrated: the fitted thresholds are of calibrated probabilities; give --threshold 0.5"
             )
+        trust(self.trust)  # the run's own data may be in a format of theirs
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
-        result = tl.load(self.run, self.device).evaluate(
+        result = tl.load(self.run, self.device, self.trust).evaluate(
             dataset,
             self.split,
             self.threshold,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, SafeCells, UsageError, require_probability
+from trilabel.cli.arguments import Broken, RunPath, SafeCells, Trust, UsageError, require_probability
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
@@ -40,6 +40,7 @@ class Predict:
     """Number of processes that decode images; none: one per core, at most 16."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    trust: Trust = ()
     safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace the file if it exists."""
@@ -51,7 +52,7 @@ class Predict:
         from trilabel.data.left_out import log_left_out, write_left_out
 
         self._check()
-        model = tl.load(self.run, self.device)
+        model = tl.load(self.run, self.device, self.trust)
         files = [file for given in self.images for file in find_images(given)]
         found = model.predict(files, self.batch_size, self.workers, self.broken)
         listed = self.out and self.out.with_suffix(".left_out.txt")

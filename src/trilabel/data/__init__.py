@@ -19,6 +19,7 @@ from trilabel.data.scenes import scenes
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
+from trilabel.plugin_files import use
 from trilabel.printable import plural
 
 __all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
@@ -36,8 +37,9 @@ def read(
     seed: int = 0,
     **options: Any,
 ) -> Dataset:
-    """Reads images and labels; `format` is one of FORMATS, or None to detect it. `options` go to the format's reader.
+    """Reads images and labels; `options` go to the format's reader.
 
+    `format` is one of FORMATS, a file of your own (FILE.py, or FILE.py:CLASS), or None to detect it.
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
     images without a file. `splits` maps names to ids (a list, or a text file with one per line), which replace the
     splits of the data and leave all other images to "train", or to a number of images (an int) or a share of them (a
@@ -47,6 +49,7 @@ def read(
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
     check_choice(path, "missing", missing, ("keep", "drop"))
+    format = None if format is None else use(format)
     dataset = _read_archive(path, format, images, options) if is_archive(path) else _read(path, format, images, options)
     if not dataset.splits:
         dataset = replace(dataset, splits={"train": np.arange(len(dataset))})

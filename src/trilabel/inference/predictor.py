@@ -29,13 +29,20 @@ from trilabel.log import log
 from trilabel.models import Classifier
 from trilabel.models.device import choose_device
 from trilabel.models.scoring import OnBatch, Scorer
+from trilabel.plugin_files import Files
+from trilabel.plugin_files import trust as trust_files
 from trilabel.printable import plural
 from trilabel.training.decisions import Decisions
 from trilabel.training.run_folder import Run, RunFolder
 
 
-def load(run: str | Path | Run, device: str = "auto") -> "Model":
-    """The model of a run's best epoch."""
+def load(run: str | Path | Run, device: str = "auto", trust: Files = ()) -> "Model":
+    """The model of a run's best epoch.
+
+    trust: Python files of your own that hold the head of the run, if it is not one of ours. A run folder itself never
+        runs a file.
+    """
+    trust_files(trust)
     folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
     classifier, about = folder.classifier()
     model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))

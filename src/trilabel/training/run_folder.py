@@ -139,6 +139,7 @@ class RunFolder(RunFiles):
             write_versions(self.path / _VERSIONS)
             labels.save(self.labels)
             write_text(self.validation_images, json.dumps(list(validation), indent=0))
+            description = replace(description, plugins=description.origins())
             write_description(self.path / _DESCRIPTION, description)  # last: from here on the run can be resumed
         except OSError as error:
             raise system_error(error, self.path, "run again") from error
@@ -197,6 +198,7 @@ class RunFolder(RunFiles):
     def classifier(self) -> tuple[Classifier, RunDescription]:
         """(the model of the best epoch, the description of the run)."""
         description = self.read()
+        description.require(["head"], self.path)
         tensors, _ = checkpoint.load(self.best, "model.")
         classes = len(description.classes)
         if classes > self.best.stat().st_size:  # before a head is made for them, as each has a weight of its own
