@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from trilabel.archives import DAMAGED, standing_in
+from trilabel.archives import standing_in
+from trilabel.archives.zip_members import DAMAGED
 from trilabel.data.image_paths import RootedPaths, is_image
 from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError

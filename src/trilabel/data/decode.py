@@ -21,6 +21,7 @@ from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
+from trilabel.archives import has_row
 from trilabel.data.gray_levels import has_more_than_8_bits, to_8_bit
 from trilabel.data.heif import HOW_TO_READ, can_read_heif, is_heif, open_heif
 from trilabel.errors import TrilabelError
@@ -119,8 +120,11 @@ def _upright(file: Image.Image, image: Image.Image) -> Image.Image:
 def check_image(path: str) -> str | None:
     """What is wrong with an image file, judged by its first and last bytes; None if it seems complete.
 
-    Only a file without a proper end is decoded: cameras append all sorts of data to an image.
+    Only a file without a proper end is decoded: cameras append all sorts of data to an image. One in a Parquet file is
+    not even opened: unpacking all of them would take as long as an epoch.
     """
+    if (is_there := has_row(path)) is not None:
+        return None if is_there else f"{path}: {MISSING}"
     try:
         with open_input(path, IMAGE_BYTES) as file:
             head = file.read(16)
