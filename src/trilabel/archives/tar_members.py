@@ -24,13 +24,13 @@ def members(archive: str, file: IO[bytes]) -> Iterator[tarfile.TarInfo]:
     try:
         with tarfile.open(fileobj=_BoundedReads(file), mode="r:") as opened:
             for info in opened:
-                opened.members = []  # which would hold all of them
+                opened.members = []  # type: ignore[attr-defined]  # which would hold all of them
                 if info.isreg() and not info.issparse():
                     _refuse_escaping(archive, info.name)
                     yield info
-            file.seek(opened.offset)  # type: ignore[attr-defined]
+            file.seek(opened.offset)
             if any(file.read(tarfile.BLOCKSIZE)):  # tarfile takes a damaged header for the end
-                raise ValueError(f"damaged header at byte {opened.offset:,}")  # type: ignore[attr-defined]
+                raise ValueError(f"damaged header at byte {opened.offset:,}")
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise TrilabelError(f"{archive}: cannot be read as a tar ({error}); copy it again") from None
 

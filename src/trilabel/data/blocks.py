@@ -36,7 +36,7 @@ def blocks_of(paths: Sequence[str]) -> Blocks | None:
     found = [find_member(folder) for folder in folders[:: max(1, len(folders) // _SAMPLE)]]
     sizes = [table_rows.group_bytes(*member) for member in found if member is not None]
     largest = max(sizes, default=1)
-    return Blocks(block, max(2, table_rows.KEPT_BYTES // max(1, largest)))
+    return Blocks(block, max(1, table_rows.KEPT_BYTES // max(1, largest)))
 
 
 def shuffled(count: int, seed: Sequence[int], blocks: Blocks | None = None) -> NDArray[np.int64]:

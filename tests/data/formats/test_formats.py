@@ -115,10 +115,14 @@ NOT_READ = {
     "createml": r"b_jpg\.rf\.2\.jpg",  # it has no boxes, so its size is not asked for
     "cub": r"certainties\.txt|bounding_boxes\.txt|classes\.txt|image_class_labels\.txt",
     "huggingface": r"\.gitattributes|README\.md",
+    "huggingface_disk": r"(dataset_info|dataset_dict|state)\.json",  # without them, files are found by their names
+    "huggingface_parquet": r"\.gitattributes|README\.md",
     "label_studio_yolo": r"notes\.json",
     "nuswide": r"Labels_[a-z]+_(Train|Test)\.txt|Concepts81\.txt",  # the concepts are all there, and in this order
     "openimages": r"class-descriptions-boxable\.csv|classes-trainable\.txt|.*-machine-.*",
     "voc": r"(.*_)?trainval\.txt|(train|val|test)\.txt",
+    "webdataset_cls": r"nshards\.txt",
+    "webdataset_json": r".*_stats\.json",
     "yolo": r"train\.cache|README\.txt",
 }
 

@@ -32,6 +32,7 @@ from trilabel.data.formats import (
     visual_genome,
     voc,
     voc_xml,
+    webdataset,
     yolo,
 )
 from trilabel.data.image_paths import is_image
@@ -76,6 +77,7 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "labelme": labelme,
     "fiftyone": fiftyone,
     "huggingface": huggingface,
+    "webdataset": webdataset,
     "yolo": yolo,
     "list": index_list,
     "box-table": box_table,

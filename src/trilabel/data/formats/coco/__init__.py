@@ -75,10 +75,10 @@ def read(
         ids=names,
         paths=paths,
         classes=content.classes,
-        entries=zip(*content.entries.T.tolist(), strict=True),
-        absent_in=content.absent_in.tolist(),
+        entries=content.entries,
+        absent_in=content.absent_in,
         split_of=split_of,
-        boxes=zip(*content.boxes.T.tolist(), strict=True) if len(content.boxes) else None,
+        boxes=content.boxes if len(content.boxes) else None,
         notes=[*content.notes, *joined, *renamed, *left_out],
     )
 
