@@ -1,6 +1,7 @@
 """Data sets of Hugging Face with the images inside: Parquet files as on the hub, Arrow files of `save_to_disk`."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -30,12 +31,10 @@ class Rows(NamedTuple):
 
 def shard_names(path: Path) -> list[str]:
     """The shards at a path, relative to it (or to its folder); none if no images are inside."""
-    if path.is_dir():
-        found = _listed(path) or files_called(path, _ENDS)
-    else:
-        found = [path.name] if path.suffix.lower() in _ENDS and path.is_file() else []
-    root = path if path.is_dir() else path.parent
-    return found if found and _has_images(root / found[0]) else []
+    if os.path.isfile(path):  # noqa: PTH113 (pathlib raises for some names)
+        return [path.name] if path.suffix.lower() in _ENDS and _has_images(path) else []
+    found = _listed(path) or files_called(path, _ENDS)
+    return found if found and _has_images(path / found[0]) else []
 
 
 def _listed(path: Path) -> list[str]:
@@ -102,6 +101,8 @@ def read_rows(root: Path, name: str, column: str | None) -> Iterator[Rows]:
     image = features.images[0] if features.images else None
     if image is None:
         raise TrilabelError(f"{file}: has no column of images, unlike the other shards")
+    if column is not None and column not in features.names:
+        raise TrilabelError(f"{file}: no column {column!r} here, only {', '.join(features.names)}")
     wanted = _wanted(features, column)
     start = 1
     with damage_named(str(file)):

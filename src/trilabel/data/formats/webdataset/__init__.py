@@ -54,21 +54,21 @@ def read(
     classes = _class_names(root)
     found = RecordCollector(path, column, unlisted, separator, (*LISTS, "cls"))
     found.declare(classes)
-    names, paths, split_of = list[Names](), list[Names](), list[str]()
+    keys, inside, paths, split_of = list[Names](), list[Names](), list[Names](), list[str]()
     for shard in track(shards, "reading shards", len(shards)):
         samples = read_samples(root / shard, column, image, classes)
         found.add(samples.table)
-        names.append(Names(samples.keys))
+        keys.append(Names(samples.keys))
+        inside.append(Names(f"{shard.removesuffix('.tar')}/{key}" for key in samples.keys))
         paths.append(Names(f"{shard}/{name}" for name in samples.images))
         split_of += [split_of_shard(shard)] * len(samples.keys)
     if not split_of:
         raise TrilabelError(f"{path}: its .tar files have no images")
     labels = found.labels()
-    every = Names.join(paths)
     return assemble(
         path,
-        ids=unique_ids(Names.join(names), split_of, lambda: every),
-        paths=RootedPaths(root, every),
+        ids=unique_ids(Names.join(keys), split_of, lambda: Names.join(inside)),
+        paths=RootedPaths(root, Names.join(paths)),
         classes=labels.classes,
         entries=labels.entries,
         absent_in=labels.absent_in,
