@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, assemble
 from trilabel.data.formats._shared.join import join_parts
+from trilabel.data.formats._shared.present_labels import present_columns
 from trilabel.data.formats._shared.split_files import split_files
 from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
 from trilabel.data.image_paths import RootedPaths, is_image, moved, relative_to, root_of
@@ -183,7 +183,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         raise TrilabelError(f"{beside}: names other classes; write the list into another folder")
     write_text(beside, "".join(f"{name}\n" for name in classes))
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
-        for file, numbers in zip(files, _present(dataset.labels), strict=True):
+        for file, numbers in zip(files, present_columns(dataset.labels), strict=True):
             out.write(f"{file},{','.join(map(str, numbers))}\n")
     return list(_not_written(dataset, files))
 
@@ -194,14 +194,6 @@ def _refuse_unreadable(path: Path, what: str, names: list[str], forbidden: str) 
         unclear = what == "image" and " " in name and not is_image(name)
         if not name or name != name.strip() or unclear or any(letter in name for letter in forbidden):
             raise TrilabelError(f"{path}: a list cannot contain the {what} name {name!r}; rename it or write a table")
-
-
-def _present(labels: Labels) -> Iterator[list[int]]:
-    """The columns of the present labels of each image."""
-    present: NDArray[np.bool_] = labels.csr.data > 0
-    ends = np.concatenate(([0], np.cumsum(present)))[labels.csr.indptr]
-    columns = labels.csr.indices[present]
-    return (columns[start:end].tolist() for start, end in pairwise(ends.tolist()))
 
 
 def _not_written(dataset: Dataset, files: list[str]) -> Iterator[str]:
