@@ -690,7 +690,9 @@ def test_images_in_memory_and_several_splits(tmp_path):
 
 def test_what_cannot_be_written(tmp_path):
     dataset = dataset_of([[1]], tmp_path)
-    for path, message in ((tmp_path / "a.txt", "the name of a COCO file must end in .json; change it, or give a folder"),):
+    for path, message in (
+        (tmp_path / "a.txt", "the name of a COCO file must end in .json; change it, or give a folder"),
+    ):
         with pytest.raises(TrilabelError) as caught:
             write(dataset, path)
         assert str(caught.value) == f"{path}: {message}" and not path.exists()

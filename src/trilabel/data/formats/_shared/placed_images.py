@@ -40,7 +40,7 @@ def names_of_images(dataset: Dataset, path: Path) -> list[str]:
 
 def place_images(dataset: Dataset, targets: Sequence[Path], how: Placing, notes: list[str]) -> None:
     """Puts the image of each row at its target; one that is in an archive is copied in any case."""
-    check_choice(targets[0].parent, "images", how, get_args(Placing))
+    check_choice(targets[0].parent, "files", how, get_args(Placing))
     if how == "none" or dataset.paths is None:
         notes.append("no images are written, only their labels")
         return
@@ -62,9 +62,11 @@ def _place_file(source: Path, target: Path, how: Placing) -> None:
         return
     target.unlink(missing_ok=True)
     if how == "link":
-        with suppress(OSError):  # Windows may not allow it
-            target.symlink_to(source.resolve())
-            return
+        # Some programs refuse symbolic links that lead out of the folder; a file may have two names on one disk only.
+        for link in (target.hardlink_to, target.symlink_to):
+            with suppress(OSError):
+                link(source.resolve())
+                return
     with replacing(target) as temporary:
         shutil.copyfile(source, temporary)
 

@@ -18,8 +18,9 @@ from trilabel.files import replacing
 def write(dataset: Dataset, path: Path, *, predictions: bool = False) -> list[str]:
     """Writes an .xml file with a box for each box of a present label, and a tag for each that has none; returns notes.
 
-    CVAT finds images by their names in the task: here these are paths below the folder of the file, or ids for images
-    that are elsewhere. With `predictions`, annotations are marked as made by a model (`source="auto"`).
+    CVAT finds images by their names in the task: here these are paths below the folder of the file, or below images/
+    there, as in an export, and ids for images that are elsewhere. With `predictions`, annotations are marked as made by
+    a model (`source="auto"`).
     """
     if path.suffix.lower() != ".xml":
         raise TrilabelError(f"{path}: the name of CVAT's file must end in .xml; change it")
@@ -61,12 +62,21 @@ def write(dataset: Dataset, path: Path, *, predictions: bool = False) -> list[st
 
 
 def _write_meta(out: "_Elements", dataset: Dataset) -> None:
-    """The labels, as CVAT declares them; those of a task, whose other properties an upload ignores."""
-    for name in ("meta", "task"):
-        out.open(name)
+    """The labels as CVAT declares them, those of a project where there are subsets; an upload ignores the rest."""
+    splits = [name for name, rows in dataset.splits.items() if len(rows)]
+    around = "project" if splits else "task"
+    out.open("meta")
+    out.open(around)
     out.leaf("name", "trilabel")
-    out.leaf("size", str(len(dataset)))
-    out.leaf("mode", "annotation")
+    if splits:
+        out.open("tasks")
+        for number, name in enumerate(splits):
+            out.open("task")
+            for key, text in (("id", str(number)), ("name", name), ("mode", "annotation"), ("subset", name)):
+                out.leaf(key, text)
+            out.close("task")
+        out.close("tasks")
+        out.leaf("subsets", "\n".join(splits))
     out.open("labels")
     for name in dataset.classes:
         out.open("label")
@@ -74,13 +84,15 @@ def _write_meta(out: "_Elements", dataset: Dataset) -> None:
         out.leaf("type", "any")
         out.leaf("attributes", "")
         out.close("label")
-    for name in ("labels", "task", "meta"):
+    for name in ("labels", around, "meta"):
         out.close(name)
 
 
 def _names(dataset: Dataset, path: Path) -> list[str]:
     files = dataset.ids if dataset.paths is None else relative_to(dataset.paths, path.parent)
     below = [file.replace(os.sep, "/") for file in files]
+    if all(file.startswith("images/") for file in below):  # as in an export
+        below = [file.removeprefix("images/") for file in below]
     return [id_ if file.startswith("../") else file for id_, file in zip(dataset.ids, below, strict=True)]
 
 

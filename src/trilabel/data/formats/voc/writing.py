@@ -15,11 +15,11 @@ from trilabel.files import replacing, write_text
 _SPLITS = ("train", "val", "test")
 
 
-def write(dataset: Dataset, path: Path, *, images: Placing = "link") -> list[str]:
+def write(dataset: Dataset, path: Path, *, files: Placing = "link") -> list[str]:
     """Writes ImageSets/Main, Annotations and JPEGImages into the folder `path`; returns notes.
 
     In {class}_{split}.txt a label is 1 (present), -1 (absent) or 0 (unknown; VOC uses it for difficult objects).
-    Images are links to their files, or copies (`images`: link, copy or none). Without any split, all are train.
+    Images are links to their files, or copies (`files`: link, copy or none). Without any split, all are train.
     """
     labels = dataset.labels
     if not all(labels.shape):
@@ -30,21 +30,23 @@ def write(dataset: Dataset, path: Path, *, images: Placing = "link") -> list[str
     refuse_control_letters(path, [*labels.classes, *labels.ids])
     notes: list[str] = []
     note_lost(dataset, notes, absent=False)
-    files = _without_blanks(names_of_images(dataset, path), path, notes)
+    placed = _without_blanks(names_of_images(dataset, path), path, notes)
     split_of = dataset.first_split()[0] if any(map(len, dataset.splits.values())) else ["train"] * len(dataset)
     if others := sum(split not in _SPLITS for split in split_of):
         notes.append(f"{others} images are in none of the splits {', '.join(_SPLITS)}: they are written as train")
-    names = [file.rpartition(".")[0] for file in files]
+    names = [file.rpartition(".")[0] for file in placed]
     for split in _SPLITS:
         rows = [row for row, name in enumerate(split_of) if (name if name in _SPLITS else "train") == split]
         if rows:
             _write_lists(dataset, path / "ImageSets" / "Main", split, rows, names)
+    if not any(":" in name for name in labels.classes):  # for programs that know other classes than VOC's only by it
+        write_text(path / "labelmap.txt", "".join(f"{name}:::\n" for name in labels.classes))
     sizes = image_sizes(dataset, notes)
     boxes = by_image(boxes_of_present(dataset, notes))
-    _write_annotations(dataset, path / "Annotations", files, sizes, boxes)
+    _write_annotations(dataset, path / "Annotations", placed, sizes, boxes)
     if lost := sum(len(found) for row, found in boxes.items() if row not in sizes):
         notes.append(f"{lost} boxes are not written, as the files of their images cannot be read")
-    place_images(dataset, [path / "JPEGImages" / file for file in files], images, notes)
+    place_images(dataset, [path / "JPEGImages" / file for file in placed], files, notes)
     return notes
 
 

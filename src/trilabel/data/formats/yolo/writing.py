@@ -16,10 +16,10 @@ _SPLITS = ("train", "val", "test")
 _WHOLE = (0.0, 0.0, 1.0, 1.0)
 
 
-def write(dataset: Dataset, path: Path, *, images: Placing = "link") -> list[str]:
+def write(dataset: Dataset, path: Path, *, files: Placing = "link") -> list[str]:
     """Writes a folder with a label file for each image of which a label is known; returns notes.
 
-    Images are links to their files, or copies (`images`: link, copy or none). A present label without a box becomes a
+    Images are links to their files, or copies (`files`: link, copy or none). A present label without a box becomes a
     box around the whole image. Without any split, all images are train.
     """
     labels = dataset.labels
@@ -40,7 +40,7 @@ def write(dataset: Dataset, path: Path, *, images: Placing = "link") -> list[str
         boxless += len(bare)
         lines = (_line(column, *corners) for column, corners in chain(drawn, bare))
         write_text(path / "labels" / f"{places[row].rpartition('.')[0]}.txt", "".join(lines))
-    place_images(dataset, [path / "images" / place for place in places], images, notes)
+    place_images(dataset, [path / "images" / place for place in places], files, notes)
     _write_description(path, list(labels.classes), split_of, notes)
     if boxless:
         notes.append(f"{boxless} present labels have no box: they are boxes around the whole image")
