@@ -102,6 +102,7 @@ def test_many_broken_bytes(layout, tmp_path):
 NEEDED = {
     "cub": r"images\.txt|attributes\.txt|image_attribute_labels\.txt|train_test_split\.txt",
     "cvat": r"annotations\.xml",
+    "openmmlab_boxes": r"objects\.json",
     "fiftyone": r"labels\.json",
     "fiftyone_samples": r"samples\.json",
     "huggingface_wide": r"metadata\.csv",

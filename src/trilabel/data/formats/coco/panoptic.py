@@ -1,5 +1,6 @@
 """Panoptic annotations of COCO: an annotation for each image, with a list of segments."""
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -19,6 +20,11 @@ class Segments(Json):
         images = [annotations.value[image].get("image_id") for image, _ in self.places]
         records = [{**segment, "image_id": image} for segment, image in zip(segments, images, strict=True)]
         super().__init__(annotations.file, records, annotations.path)
+
+    def items(self, kind: type = dict) -> Iterator[tuple[Any, Any]]:
+        """(number, segment) of all segments."""
+        for number, ((image, place), segment) in enumerate(zip(self.places, self.value, strict=True)):
+            yield number, Json(self.file, segment, (*self.path, image, "segments_info", place))
 
     def error_at(self, what: str, *inside: str | int) -> TrilabelError:
         """An error about a segment, or about the image that it is in."""
