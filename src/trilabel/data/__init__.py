@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trilabel.data.archive import is_archive, mounted
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.fiftyone_views import from_fiftyone, to_fiftyone
 from trilabel.data.formats import FORMATS, entry_of, format_of, writer_of
 from trilabel.data.image_paths import existing
 from trilabel.data.options import check_choice, check_options
@@ -21,7 +22,7 @@ from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 from trilabel.printable import plural
 
-__all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
+__all__ = ["FORMATS", "Boxes", "Dataset", "from_fiftyone", "read", "scenes", "to_fiftyone", "write"]
 
 _ROUNDING = 1e-9
 
