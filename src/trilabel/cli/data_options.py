@@ -33,6 +33,8 @@ class DataOptions:
     """Folder of the images; none: the usual place of the format, for a table its own folder."""
     missing: Literal["keep", "drop"] = "keep"
     """Images without a file: keep their labels, or leave them out."""
+    fetch: bool = False
+    """Fetch images that the data names by URL (https, s3, gs, hf, …), unless they were fetched before."""
     splits: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=WHICH …")] = ()
     """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
     values: Literal["auto", "binary", "signed", "uncertain"] = "auto"

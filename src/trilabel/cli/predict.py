@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, SafeCells, Trust, UsageError, require_probability
+from trilabel.cli.arguments import Broken, RunPath, SafeCells, Trust, UsageError, check_output, require_probability
 from trilabel.cli.render import print_json, print_line
-from trilabel.errors import TrilabelError
 from trilabel.log import log
-from trilabel.printable import plural
+from trilabel.printable import in_number, plural
 
 if TYPE_CHECKING:
     from trilabel.inference.predictions import Predictions
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Predicts the classes of images and writes a table (.csv) or records (.json).
+    """Predicts the classes of images and writes a table (.csv), records (.json), or labels in any format (--to).
 
     Example: trilabel predict runs/first photos --out predictions.csv
     """
@@ -29,7 +28,10 @@ class Predict:
     images: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="IMAGES …")]
     """A folder (searched with its sub-folders), or image files."""
     out: Path | None = None
-    """The file to write: .csv or .json; none: a line per image on standard output."""
+    """The file to write: .csv or .json, or what --to needs; none: a line per image on standard output."""
+    to: str | None = None
+    """A format of data sets to write: what is predicted is present, the rest unknown; label-studio and cvat show it to
+    annotators."""
     threshold: float | None = None
     """Probability from which a class is listed as present; none: the one that the run fitted for each class."""
     broken: Broken = "stop"
@@ -73,6 +75,10 @@ class Predict:
     def _write(self, found: "Predictions", out: Path) -> None:
         from trilabel.data.spreadsheet_cells import count_formulas, formula_note
 
+        if self.to is not None:
+            for note in found.write(out, self.to, self.threshold):
+                log.warning(f"{out}: {in_number(note)}")
+            return None
         if out.suffix == ".json":
             return found.to_json(out, self.threshold)
         found.to_csv(out, self.safe_cells)
@@ -84,9 +90,18 @@ class Predict:
         require_probability(threshold=self.threshold)
         if not self.images:
             raise UsageError("give a folder of images, or image files")
-        if self.out is not None and self.out.suffix not in (".csv", ".json"):
-            raise UsageError(f"--out {self.out}: the name must end in .csv or .json")
-        if self.safe_cells and (self.out is None or self.out.suffix != ".csv"):
+        if self.to is not None:
+            self._check_format(self.to)
+        elif self.out is not None and self.out.suffix not in (".csv", ".json"):
+            raise UsageError(f"--out {self.out}: the name must end in .csv or .json, or give --to")
+        if self.safe_cells and (self.out is None or self.out.suffix != ".csv" or self.to):
             raise UsageError("--safe-cells: this is for tables; give --out FILE.csv")
-        if self.out is not None and self.out.exists() and not self.overwrite:
-            raise TrilabelError(f"{self.out}: this file exists; choose another name, or pass --overwrite")
+        if self.out is not None:
+            check_output(self.out, self.overwrite)
+
+    def _check_format(self, format: str) -> None:
+        from trilabel.data.formats import writer_of
+
+        if self.out is None:
+            raise UsageError(f"--to {format}: also give --out, the file or folder to write")
+        writer_of(self.out, format)

@@ -6,6 +6,7 @@ Augmentation is not done here but on the batch, on its device (`augment.py`), so
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from trilabel.data.blocks import Blocks, blocks_of
 from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
 from trilabel.data.workers import ignore_signals, signals_held
@@ -53,6 +55,11 @@ class ImageSource:
 
     def __len__(self) -> int:
         return len(self.store)
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """Which images are unpacked together, if there are such."""
+        return None if isinstance(self.store, Tensor) else blocks_of(self.store)
 
     def batches(self, positions: Sequence[NDArray[np.int64]], skip_broken: bool = False) -> Iterator[ImageBatch]:
         """One batch for each array of positions. Images that fail are left out (`skip_broken`) or raise."""

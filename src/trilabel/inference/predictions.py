@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats import options_of, writer_of
 from trilabel.data.spreadsheet_cells import safe_cell
 from trilabel.files import replacing, write_text
+from trilabel.labels import Labels
 from trilabel.printable import json_escaped, plural
 
 if TYPE_CHECKING:
@@ -51,7 +54,8 @@ class Predictions:
 
         cell = safe_cell if safe_cells else str
         table = pd.DataFrame(self.scores, columns=list(map(cell, self.classes)))
-        table.insert(0, "image", list(map(cell, self.ids)), allow_duplicates=True)  # a class may have this name too
+        names = pd.Series(list(map(cell, self.ids)), dtype=object)  # pyarrow's texts may not be bytes that are no UTF-8
+        table.insert(0, "image", names, allow_duplicates=True)  # a class may have this name too
         with replacing(path) as temporary:
             # The name of a file may be bytes that are not UTF-8: they are written as they are.
             table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
@@ -73,6 +77,22 @@ class Predictions:
             rounded = {name: round(value, 6) for name, value in by_class.items()}
             records.append({"image": id_, "present": present, "scores": rounded})
         return records
+
+    def to_dataset(self, threshold: float | None = None) -> Dataset:
+        """The images with the predicted classes as present labels; others are unknown. `threshold` as above."""
+        limits = np.asarray(self.thresholds or 0.5) if threshold is None else np.asarray(threshold)
+        labels = Labels.from_signed((self.scores >= limits).astype(np.int8), self.classes, self.ids)
+        return Dataset(labels.ids, self.ids, labels, notes=("predicted classes are present, others unknown",))
+
+    def write(self, path: str | Path, format: str, threshold: float | None = None) -> list[str]:
+        """Writes the predicted classes in a format of data sets; returns notes. `threshold` as above.
+
+        Label Studio ("label-studio") and CVAT ("cvat") show them to annotators as a start.
+        """
+        writer = writer_of(Path(path), format)
+        offered = options_of(writer)
+        options = {"predictions": True, "scores": self.scores}
+        return writer(self.to_dataset(threshold), Path(path), **{k: v for k, v in options.items() if k in offered})
 
     def to_json(self, path: str | Path, threshold: float | None = None) -> None:
         """Writes `to_records` as a JSON file."""

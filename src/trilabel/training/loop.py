@@ -71,7 +71,9 @@ def train_epoch(job: Job, run: StageRun) -> None:
     config, fabric, state, now, stage = run.config, job.fabric, job.state, job.state.progress, run.stage
     seed = (config.seed, now.stage, now.epoch)
     place = job.processes.rank, job.processes.count
-    order, weights = epoch_order(len(run.images), config.batch_size, seed, *place, now.earlier, run.passes)
+    order, weights = epoch_order(
+        len(run.images), config.batch_size, seed, *place, now.earlier, run.passes, run.images.blocks
+    )
     if now.step == 0:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)

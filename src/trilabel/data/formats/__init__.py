@@ -30,9 +30,11 @@ from trilabel.data.formats import (
     native,
     nuswide,
     openimages,
+    openmmlab,
     visual_genome,
     voc,
     voc_xml,
+    webdataset,
     yolo,
 )
 from trilabel.data.image_paths import is_image
@@ -79,7 +81,9 @@ BUILT_IN: dict[str, Format] = {  # the first format that detects a path is used
     "createml": createml,
     "labelme": labelme,
     "fiftyone": fiftyone,
+    "openmmlab": openmmlab,
     "huggingface": huggingface,
+    "webdataset": webdataset,
     "yolo": yolo,
     "list": index_list,
     "box-table": box_table,
