@@ -290,4 +290,4 @@ def _as_map(network: Any, features: Tensor) -> Tensor:
         raise TrilabelError(
             f"a {type(network).__name__} gives no feature map that trilabel can read; choose another backbone"
         )
-    return features[:, skipped:].transpose(1, 2).reshape(len(features), -1, *grid)
+    return features[:, skipped:].transpose(1, 2).unflatten(2, grid)
