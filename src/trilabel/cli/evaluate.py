@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, UsageError, require_probability
+from trilabel.cli.arguments import (
+    Broken,
+    OptionalDataPath,
+    RunPath,
+    UsageError,
+    require_positive,
+    require_probability,
+)
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log
@@ -42,12 +49,15 @@ class Evaluate:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    devices: int = 1
+    """How many GPUs (or CPU processes) of this machine to use."""
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
         require_probability(threshold=self.threshold)
+        require_positive(devices=self.devices)
         if not self.calibrated and self.threshold is None:
             raise UsageError(
                 "--no-calibrated: the fitted thresholds are of calibrated probabilities; give --threshold 0.5"
@@ -62,6 +72,7 @@ class Evaluate:
             pointing=self.pointing,
             intervals=self.per_class,
             calibrated=self.calibrated,
+            devices=self.devices,
         )
         for doubt in result["warnings"]:
             log.warning(doubt)

@@ -84,6 +84,10 @@ class Evaluation:
         ranked.segments = [part._replace(images=place[part.images]) for part in self.known.all_segments()]
         return intervals_of_known(ranked, self.images)
 
+    def index(self) -> NDArray[np.int64]:
+        """The numbers of the images that were added, in order."""
+        return np.sort(self._all_index())
+
     def _all_index(self) -> NDArray[np.int64]:
         return np.concatenate([np.zeros(0, np.int64), *self._index])
 
