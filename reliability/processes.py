@@ -24,7 +24,7 @@ SECONDS_UNTIL_HUNG = 300.0
 SECONDS_BETWEEN_LINES = 30.0  # of progress
 _PRELOADED = [
     "trilabel.cli.main", "trilabel.training.api", "trilabel.report.comparison", "trilabel.cli.compare_progress",
-    "trilabel.inference.predictor", "trilabel.data.merge", "matplotlib.pyplot", "torch.optim", "torch._dynamo",
+    "trilabel.inference.loading", "trilabel.data.merge", "matplotlib.pyplot", "torch.optim", "torch._dynamo",
     "pandas", "sklearn.metrics", "reliability.faults",
 ]  # fmt: skip
 

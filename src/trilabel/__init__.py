@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from trilabel import data, losses, metrics, recipes
     from trilabel.config import Config
     from trilabel.errors import TrilabelError
-    from trilabel.inference.predictor import Model, load
+    from trilabel.inference.export.api import export
+    from trilabel.inference.loading import load
+    from trilabel.inference.predictor import Model
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
     from trilabel.training.api import train
@@ -27,6 +29,7 @@ __all__ = [
     "__version__",
     "data",
     "expected_positives",
+    "export",
     "load",
     "losses",
     "metrics",
@@ -49,7 +52,8 @@ _NAMES = {
     "Run": "training.run_folder",
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
-    "load": "inference.predictor",
+    "export": "inference.export.api",
+    "load": "inference.loading",
     "train": "training.api",
 }
 

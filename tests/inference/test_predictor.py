@@ -11,7 +11,8 @@ from tests.support.models_by_hand import CLASSES, CPU, SIZE, dataset, probabilit
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import Model, load
+from trilabel.inference.loading import load
+from trilabel.inference.predictor import Model
 from trilabel.labels import Labels
 from trilabel.training import checkpoint
 from trilabel.training.description import RunDescription

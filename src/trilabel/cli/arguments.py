@@ -20,6 +20,13 @@ SafeCells = Annotated[
         "people open in a spreadsheet: trilabel would read the apostrophe as a part of the name."
     ),
 ]
+Trust = Annotated[
+    tuple[str, ...],
+    tyro.conf.arg(
+        metavar="FILE …",
+        help="Files that may run code when they are read, as a .pt2 file can: those of people whom you trust.",
+    ),
+]
 
 
 class UsageError(Exception):

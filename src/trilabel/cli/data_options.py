@@ -121,9 +121,10 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     """The given data set, or else the one that the run was trained on, with no labels hidden."""
     from trilabel.training.run_folder import RunFolder
 
-    source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
+    recorded = {} if data or run.is_file() else RunFolder(run).read().source
+    source = {"data": data, **options} if data else dict(recorded)
     if not source:
-        raise UsageError("this run was started from Python and does not record its data; give the data")
+        raise UsageError("the model does not record its data (it was exported, or trained from Python); give the data")
     if not data and options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
     return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})

@@ -9,6 +9,7 @@ from trilabel.cli.arguments import (
     Broken,
     OptionalDataPath,
     RunPath,
+    Trust,
     UsageError,
     require_positive,
     require_probability,
@@ -27,7 +28,7 @@ class Evaluate:
     """
 
     run: RunPath
-    """The run folder."""
+    """The run folder, a model folder, or an exported .onnx or .pt2 file."""
     data: OptionalDataPath = ""
     """The data to score on; none: the data that the run was trained on, with no labels hidden."""
     split: str = "test"
@@ -51,6 +52,7 @@ class Evaluate:
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     devices: int = 1
     """How many GPUs (or CPU processes) of this machine to use."""
+    trust: Trust = ()
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)
@@ -63,7 +65,7 @@ class Evaluate:
                 "--no-calibrated: the fitted thresholds are of calibrated probabilities; give --threshold 0.5"
             )
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
-        result = tl.load(self.run, self.device).evaluate(
+        result = tl.load(self.run, self.device, self.trust).evaluate(
             dataset,
             self.split,
             self.threshold,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, SafeCells, UsageError, require_positive, require_probability
+from trilabel.cli.arguments import Broken, RunPath, SafeCells, Trust, UsageError, require_positive, require_probability
 from trilabel.cli.render import print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
@@ -30,7 +30,7 @@ class Predict:
     """
 
     run: RunPath
-    """The run folder."""
+    """The run folder, a model folder, or an exported .onnx or .pt2 file."""
     images: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="IMAGES …")]
     """A folder (searched with its sub-folders), or image files."""
     out: Path | None = None
@@ -49,6 +49,7 @@ class Predict:
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
     devices: int = 1
     """How many GPUs (or CPU processes) of this machine to use."""
+    trust: Trust = ()
     safe_cells: SafeCells = False
     overwrite: bool = False
     """Replace the file if it exists."""
@@ -62,7 +63,7 @@ class Predict:
         self._check()
         if self.resume and self.out is not None and is_finished(self.out):
             return print_line(f"{self.out}: finished already")
-        model = tl.load(self.run, self.device)
+        model = tl.load(self.run, self.device, self.trust)
         files = [file for given in self.images for file in find_images(given)]
         with self._printer() as show:
             if self.out is None:

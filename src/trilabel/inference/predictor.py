@@ -20,34 +20,21 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.activation import ClassActivation, activations
 from trilabel.inference.arrays import arrays_to_images, separate
 from trilabel.inference.evaluation import Evaluating, match_classes
+from trilabel.inference.export.loaded import ExportedNetwork
 from trilabel.inference.opened import Broken, Opened, Options, find_paths
 from trilabel.inference.pointing import require_boxes
 from trilabel.inference.prediction_files import Layout
 from trilabel.inference.predictions import Predictions
 from trilabel.inference.processes import Again, check_devices
 from trilabel.inference.serving import Written, predict_to_file
-from trilabel.inference.trust import doubts, unfinished
+from trilabel.inference.trust import doubts
 from trilabel.labels.names import Names
 from trilabel.models import Classifier, Output
-from trilabel.models.device import choose_device
 from trilabel.models.scoring import Scorer
 from trilabel.printable import plural
 from trilabel.training.decisions import Decisions
-from trilabel.training.run_folder import Run, RunFolder
 
 OnBatch = Callable[[NDArray[np.int64], Output], None]  # receives the rows and the whole output of a batch
-
-
-def load(run: str | Path | Run, device: str = "auto") -> "Model":
-    """The model of a run's best epoch."""
-    folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
-    classifier, about = folder.classifier()
-    model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
-    model.annotations, model.seen_images = folder.annotations, folder.seen_images
-    model.unfinished = lambda: unfinished(about.config, folder.read_history(), folder.best_record())
-    if folder.decisions.is_file():
-        model.decisions = Decisions.load(folder.decisions, len(about.classes))
-    return model
 
 
 class Model:
@@ -59,15 +46,17 @@ class Model:
 
     def __init__(
         self,
-        classifier: Classifier,
+        classifier: Classifier | ExportedNetwork,
         classes: Sequence[str],
         device: torch.device,
         config: Config | None = None,
         name: str = "the model",
+        decisions: Decisions | None = None,
     ) -> None:
         """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32.
 
-        name: what messages call the model, such as its run folder.
+        name: what messages call the model, such as its run folder. decisions: how logits become probabilities, and from
+        which one classes count as present; None: as they are, from a half.
         """
         self.name = name
         # Gives the number of known training labels of each class, for mAP by groups of classes.
@@ -87,11 +76,13 @@ class Model:
                 self.context = partial(torch.autocast, "cuda", torch.bfloat16)
             if config.channels_last:
                 self.classifier = self.classifier.to(memory_format=torch.channels_last)
-        # How logits become probabilities, and from which one classes count as present; None: as they are, from a half.
-        self.decisions: Decisions | None = None
+        self.decisions = decisions
         self.classes = Names(classes)
         self.device = device
-        self.views = Views(classifier.backbone.mean, classifier.backbone.std)
+        # Images of a source, B×3×S×S uint8 -> what the classifier takes.
+        self.prepare: Callable[[Tensor], Tensor] = _unchanged
+        if isinstance(classifier, Classifier):
+            self.prepare = Views(classifier.backbone.mean, classifier.backbone.std).plain
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, {plural(len(self.classes), 'class')}, {self.image_size} pixels, on {self.device})"
@@ -99,7 +90,8 @@ class Model:
     @property
     def image_size(self) -> int:
         """Pixels per side that images are resized to."""
-        return self.classifier.backbone.image_size
+        network = self.classifier
+        return network.image_size if isinstance(network, ExportedNetwork) else network.backbone.image_size
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -284,6 +276,11 @@ class Model:
         source, errors = open_images(images, paths, size, self.device, "none", options.workers, options.broken)
         positions = np.delete(np.arange(len(source) + len(errors)), [position for position, _ in errors])
         scorer = Scorer(
-            self.classifier, self.views.plain, len(self.classes), options.batch_size, self.context, skip_broken=skip
+            self.classifier, self.prepare, len(self.classes), options.batch_size, self.context, skip_broken=skip
         )
         return Opened(source, positions, errors, scorer, self.name)
+
+
+def _unchanged(images: Tensor) -> Tensor:
+    """What an exported network takes: it normalizes by itself."""
+    return images
