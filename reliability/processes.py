@@ -132,8 +132,10 @@ def _run_command(arguments: list[str], fault: Fault | None, record: str, below: 
     import torch
 
     from trilabel.cli.main import main
+    from trilabel.inference import serving
 
     torch.set_num_threads(1)
+    serving.IMAGES_PER_PART = 8  # several parts of few images
     if record:
         descriptor = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 

@@ -1,5 +1,6 @@
 """Several processes that score parts of the same images, each with its own copy of the model, on its own device."""
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -11,7 +12,6 @@ from trilabel.config import Config
 from trilabel.data.images import lost_worker_explained
 from trilabel.errors import TrilabelError
 from trilabel.log import is_shown, quiet, shown
-from trilabel.training.launch import Place
 from trilabel.training.spawning import spawn
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _Task:
 
 def _run(task: _Task, config: Config) -> None:
     """The work of this process; only the first one shows progress."""
-    rank = Place.from_environment().rank
+    rank = int(os.environ["RANK"])
     silence = nullcontext() if rank == 0 else quiet(bars=True)
     with shown(task.show), silence, lost_worker_explained():
         task.work(task.again(rank), rank, config.devices)

@@ -55,6 +55,7 @@ def predict_to_file(
         "list of images": fingerprint(paths),
         "--batch-size": options.batch_size,
         "--broken": options.broken,
+        "number of images in a part": size,
     }
     with begun(out, about, parts, resume):
         missing = parts.missing()

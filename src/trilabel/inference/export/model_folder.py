@@ -11,7 +11,7 @@ from typing import Any
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError, system_error
-from trilabel.files import write_text
+from trilabel.files import replacing, write_text
 from trilabel.models import Classifier
 from trilabel.training import checkpoint
 from trilabel.training.decisions import Decisions
@@ -40,7 +40,8 @@ def write_folder(
         if decisions is not None:
             decisions.save(folder / DECISIONS)
         write_text(folder / CARD, card)
-        checkpoint.save(folder / WEIGHTS, checkpoint.prefixed("model", classifier.state_dict()), {})
+        with replacing(folder / WEIGHTS) as temporary:
+            temporary.write_bytes(checkpoint.to_bytes(checkpoint.prefixed("model", classifier.state_dict()), {}))
     except OSError as error:
         raise system_error(error, folder, "export again") from error
 

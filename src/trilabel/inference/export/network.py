@@ -37,7 +37,7 @@ class DeployedNetwork(nn.Module):
         return probabilities, probabilities >= self.thresholds, logits
 
 
-def traced(network: DeployedNetwork) -> torch.export.ExportedProgram:
+def traced(network: DeployedNetwork) -> "torch.export.ExportedProgram":
     """The network as a graph for any number of images, without traces of where its code is."""
     images = example(network.backbone.image_size, 2)
     try:

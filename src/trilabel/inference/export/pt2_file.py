@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.export.passes import move_to_device_pass
 
 from trilabel.errors import TrilabelError, one_line
 from trilabel.inference.export.about import About
@@ -46,6 +45,8 @@ def open_pt2(path: Path, device: torch.device, trust: Files) -> tuple[ExportedNe
             warnings.simplefilter("ignore")
             program = torch.export.load(path, extra_files=extra)
             if device.type != "cpu":
+                from torch.export.passes import move_to_device_pass  # torch.export takes a second to import
+
                 program = move_to_device_pass(program, str(device))
         module = program.module()
         values = json.loads(extra[_ABOUT])
