@@ -60,6 +60,13 @@ class RootedPaths(Sequence[str]):
         return f"RootedPaths({self.root!r}, {self.names!r})"
 
 
+def take_paths(paths: Sequence[str], positions: NDArray[np.int64]) -> Sequence[str]:
+    """The paths at these positions, stored as they were: a million Python strings take ten times the memory."""
+    if isinstance(paths, Names | RootedPaths):
+        return paths.take(positions)
+    return [paths[position] for position in positions.tolist()]
+
+
 def _join(root: str, name: str) -> str:
     path = os.path.join(root, name)  # noqa: PTH118 (ten times as fast as pathlib)
     if "\\" in name and os.sep == "/" and not os.path.exists(path):  # noqa: PTH110

@@ -16,10 +16,9 @@ from torch.utils.data import DataLoader
 
 from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
-from trilabel.data.image_paths import RootedPaths
+from trilabel.data.image_paths import take_paths
 from trilabel.data.workers import ignore_signals, signals_held
 from trilabel.errors import TrilabelError
-from trilabel.labels.names import Names
 from trilabel.log import progress
 
 __all__ = [
@@ -131,7 +130,7 @@ def open_images(
         _raise_first(errors)
     bad = {position for position, _ in errors}
     good = [position for position in range(len(paths)) if position not in bad]
-    source = ImageSource(_chosen(paths, good) if bad else paths, size, device, workers)
+    source = ImageSource(take_paths(paths, np.array(good, np.int64)) if bad else paths, size, device, workers)
     kind = choose_cache(cache, len(good), size, device, processes)
     if kind == "none":
         return source, errors
@@ -140,13 +139,6 @@ def open_images(
     if failed:
         store = store[np.setdiff1d(np.arange(len(store)), [position for position, _ in failed])]
     return ImageSource(store, size, device, 0), sorted(errors)
-
-
-def _chosen(paths: Sequence[str], positions: list[int]) -> Sequence[str]:
-    """The paths at these positions, stored as they were: a million Python strings take ten times the memory."""
-    if isinstance(paths, Names | RootedPaths):
-        return paths.take(np.array(positions, np.int64))
-    return [paths[position] for position in positions]
 
 
 def _in_memory(images: Tensor, size: int, device: torch.device, cache: Cache) -> ImageSource:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.image_paths import find_images
+from trilabel.data.image_paths import RootedPaths, find_images
 from trilabel.data.images import ImageError, ImageSource, in_order
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
@@ -71,6 +71,8 @@ class Opened(NamedTuple):
 def find_paths(images: Any) -> Sequence[str] | None:
     """The image files of a folder, a file or a list of files; None if the images are arrays."""
     images = find_images(images) if isinstance(images, str | Path) else images
+    if isinstance(images, Names | RootedPaths):
+        return images
     if isinstance(images, Sequence) and images and isinstance(images[0], str | Path):
         return compact([str(path) for path in images])
     return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.image_paths import take_paths
 from trilabel.data.images import ImageError
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
@@ -18,7 +19,6 @@ from trilabel.inference.parts import IMAGES_PER_PART, Part, Parts, begun, finger
 from trilabel.inference.prediction_files import FILES, Layout, check_kind
 from trilabel.inference.predictions import Predictions
 from trilabel.inference.processes import check_devices, in_processes
-from trilabel.labels.names import Names
 from trilabel.log import log, progress
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _Scoring:
         if not numbers:
             return
         given = np.concatenate([self.parts.positions(number) for number in numbers])
-        opened = model.open(None, _chosen(self.paths, given), self.options)
+        opened = model.open(None, take_paths(self.paths, given), self.options)
         batches = self._batches(opened, given, numbers)
         order = [batch for number in numbers for batch in batches[number]]
         stream = opened.score("predicting", lambda position: self.paths[int(given[position])], batches=order)
@@ -159,9 +159,3 @@ def _read_all(model: "Model", parts: Parts, paths: Sequence[str]) -> Iterator[Pr
             ids = [paths[position] for position in part.positions.tolist()]
             yield Predictions(ids, model.classes, part.scores, tuple(part.left_out), model.thresholds)
             advance(len(parts.positions(number)))
-
-
-def _chosen(paths: Sequence[str], positions: NDArray[np.int64]) -> Sequence[str]:
-    if isinstance(paths, Names):
-        return paths.take(positions)
-    return [paths[position] for position in positions.tolist()]
