@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from trilabel.config import Config
     from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
-    from trilabel.inference.predictor import Model, load
+    from trilabel.inference.export.api import export
+    from trilabel.inference.loading import load
+    from trilabel.inference.predictor import Model
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
     from trilabel.methods import register_method
@@ -30,6 +32,7 @@ __all__ = [
     "__version__",
     "data",
     "expected_positives",
+    "export",
     "load",
     "losses",
     "metrics",
@@ -55,7 +58,8 @@ _NAMES = {
     "Run": "training.run_folder",
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
-    "load": "inference.predictor",
+    "export": "inference.export.api",
+    "load": "inference.loading",
     "register_format": "data.formats",
     "register_head": "models.heads",
     "register_method": "methods",

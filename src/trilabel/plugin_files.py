@@ -80,10 +80,15 @@ def trust(files: Files) -> None:
 
     Call it for what a person wrote, never for what was read from a file.
     """
-    for file in [files] if isinstance(files, str | Path) else files:
-        if Path(file).suffix != ".py":
+    for file in listed(files):
+        if file.suffix != ".py":
             raise TrilabelError(f"trust needs the name of a Python file, not {str(file)!r}")
-        load_file(Path(file).absolute(), trusted=True)
+        load_file(file.absolute(), trusted=True)
+
+
+def listed(files: Files) -> list[Path]:
+    """One file or several as a list."""
+    return [Path(files)] if isinstance(files, str | Path) else list(map(Path, files))
 
 
 def find(refers: Reference) -> tuple[LoadedFile, Any]:

@@ -75,6 +75,13 @@ def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
     return answers
 
 
+def serve(given: tuple[Any, Any]) -> None:
+    """What each process of `inference.processes.in_processes` does: (task, configuration)."""
+    from trilabel.inference.processes import _run
+
+    _run(*given)
+
+
 class Training(NamedTuple):
     """A run in two processes that are there already, perhaps stopped by a signal."""
 

@@ -15,7 +15,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource
 from trilabel.data.side_tables import label_graph
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.labels import Labels, simulate
 from trilabel.methods import METHODS, Batch, create_method
 from trilabel.models import GRAPHS, HEADS, create_model

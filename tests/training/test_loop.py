@@ -17,7 +17,7 @@ from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, Method
 from trilabel.models import Classifier, create_model

@@ -18,7 +18,7 @@ from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.labels import Labels, simulate
 from trilabel.labels.targets import Targets
 from trilabel.training import rounds

@@ -104,7 +104,7 @@ def test_no_process_is_left_when_the_command_is_ended(number: signal.Signals, tm
 
 
 def test_a_run_that_never_began_is_started_again(tmp_path: Path) -> None:
-    assert str(losing.lost_error({0: 3, 2: -9}, 3, tmp_path)) == (
+    assert str(losing.lost_error({0: 3, 2: -9}, 3, losing.how_to_resume(tmp_path))) == (
         "process 1 of 3 (rank 0) and process 3 of 3 (rank 2) crashed (exit code 3); start it again"
     )
 

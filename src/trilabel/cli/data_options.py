@@ -128,10 +128,10 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
 
     if data:
         return read_data(data, options)
-    about = RunFolder(run).read()
+    about = None if run.is_file() else RunFolder(run).read()  # a file is an exported model
+    if about is None or not about.source:
+        raise UsageError("the model does not record its data (it was exported, or trained from Python); give the data")
     source = dict(about.source)
-    if not source:
-        raise UsageError("this run was started from Python and does not record its data; give the data")
     if options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
     about.require(["format"], run)

@@ -111,4 +111,6 @@ class Similar:
         )
         if not features:
             raise TrilabelError(f"split {self.split!r} has no images to compare")
+        if not features[0].shape[1]:
+            raise TrilabelError(f"{self.run}: an exported file gives no features; use the run or its model folder")
         return torch.cat(features), logits, rows.tolist()

@@ -13,7 +13,7 @@ from trilabel.compare.spec import ALL, MethodRow, Spec
 from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.log import quiet
 from trilabel.methods import METHODS
 from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS

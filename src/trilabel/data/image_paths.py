@@ -62,6 +62,13 @@ class RootedPaths(Sequence[str]):
         return f"RootedPaths({self.root!r}, {self.names!r})"
 
 
+def take_paths(paths: Sequence[str], positions: NDArray[np.int64]) -> Sequence[str]:
+    """The paths at these positions, stored as they were: a million Python strings take ten times the memory."""
+    if isinstance(paths, Names | RootedPaths):
+        return paths.take(positions)
+    return [paths[position] for position in positions.tolist()]
+
+
 def _join(root: str, name: str) -> str:
     if "://" in name and is_url(name):
         return name

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 from trilabel.data.blocks import Blocks, blocks_of
 from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
+from trilabel.data.image_paths import take_paths
 from trilabel.data.workers import ignore_signals, signals_held
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
@@ -136,7 +137,7 @@ def open_images(
         _raise_first(errors)
     bad = {position for position, _ in errors}
     good = [position for position in range(len(paths)) if position not in bad]
-    source = ImageSource([paths[position] for position in good] if bad else paths, size, device, workers)
+    source = ImageSource(take_paths(paths, np.array(good, np.int64)) if bad else paths, size, device, workers)
     kind = choose_cache(cache, len(good), size, device, processes)
     if kind == "none":
         return source, errors
