@@ -40,7 +40,8 @@ class Predictions:
         """A pandas table with a row per image and a column per class."""
         import pandas as pd
 
-        return pd.DataFrame(self.scores, index=pd.Index(self.ids, name="image"), columns=list(self.classes))
+        index = pd.Index(self.ids, name="image", dtype=object)  # strings of pyarrow cannot hold every name of a file
+        return pd.DataFrame(self.scores, index=index, columns=list(self.classes))
 
     def to_csv(self, path: str | Path, safe_cells: bool = False) -> None:
         """A table with one row per image and one column per class.
@@ -51,7 +52,8 @@ class Predictions:
 
         cell = safe_cell if safe_cells else str
         table = pd.DataFrame(self.scores, columns=list(map(cell, self.classes)))
-        table.insert(0, "image", list(map(cell, self.ids)), allow_duplicates=True)  # a class may have this name too
+        names = pd.Series(list(map(cell, self.ids)), dtype=object)  # see `to_frame`
+        table.insert(0, "image", names, allow_duplicates=True)  # a class may have this name too
         with replacing(path) as temporary:
             # The name of a file may be bytes that are not UTF-8: they are written as they are.
             table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
