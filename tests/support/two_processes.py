@@ -20,18 +20,19 @@ Run = Callable[[Callable[[Any], Any], Any], list[Any]]
 
 
 @contextmanager
-def start(folder: Path) -> Iterator[Run]:
+def start(folder: Path, context: Any) -> Iterator[Run]:
     """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
-    context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
     for rank in range(2):
         ranks.put(rank)
-    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
+    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks, dict(os.environ))) as pool:
         # One task each: a process that has one waits in it for the other process.
         yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=SECONDS_UNTIL_HUNG)
 
 
-def _join(store: str, ranks: Any) -> None:
+def _join(store: str, ranks: Any, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    os.fsync = lambda descriptor: None  # as in the other tests, see conftest.py
     torch.set_num_threads(1)
     rank = ranks.get()
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
