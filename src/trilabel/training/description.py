@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ def write_versions(file: Path) -> None:
     write_text(file, json.dumps(versions, indent=1))
 
 
+@cache
 def _version_of(name: str) -> tuple[str, str]:
     try:
         return name, version(name)
