@@ -59,9 +59,10 @@ def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
     """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
     from trilabel.training.agreement import Agreement  # imports much
 
-    agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
-    answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
-    agreement.finish()
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
+        agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
+        answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
+        agreement.finish()
     return answers
 
 
@@ -94,13 +95,29 @@ def train(training: Training) -> str:
             os.kill(os.getpid(), signal.SIGINT)
         return make(maker, *arguments, **options)
 
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
         patched.setattr(BatchMaker, "__call__", make_batch)
         try:
             create_fabric(config).launch(ProcessWork(split, config, RunFolder(folder), resume, False, {}))
         except KeyboardInterrupt:
             return "stopped"
     return "done"
+
+
+@contextmanager
+def groups_given_back(patched: pytest.MonkeyPatch) -> Iterator[None]:
+    """A run leaves its groups to the end of its processes; here they would pile up, and their threads keep waking."""
+    made, new_group = [], dist.new_group
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(new_group(*arguments, **options))
+        return made[-1]
+
+    patched.setattr(dist, "new_group", noted)
+    yield
+    dist.barrier()  # the other process is done with them, too
+    for group in made:
+        dist.destroy_process_group(group)
 
 
 def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
