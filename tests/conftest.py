@@ -26,8 +26,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 GPU = torch.cuda.is_available()
 
 
+# Under nohup, or in the background of a script, these are ignored, and the processes of tests inherit that.
 if hasattr(signal, "SIGHUP"):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and the processes of tests inherit that
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
