@@ -36,7 +36,7 @@ def test_hidden_labels_and_method_settings(tmp_path: Path, capsys: Capture) -> N
     assert about["config"]["settings"] == {"normalize": "share", "gamma": "2"}
     assert trained["best"]["val"]["known_share"] == 1  # only training labels were hidden
     labels = np.load(out / "labels.npz")
-    assert len(labels["values"]) == pytest.approx(0.1 * 2000 * 14, rel=0.1)
+    assert len(labels["values"]) == pytest.approx(0.1 * 320 * 14, rel=0.1)
 
 
 def test_another_method_does_not_take_over_the_settings_of_the_recipe(
