@@ -417,10 +417,15 @@ def test_positives_only_are_refused_before_anything_is_written(
 # ---- several processes
 
 
-def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
+def test_two_processes_train_and_score_every_image_once(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """New processes, which import everything and print nothing."""
     rows = small_scenes.rows_of("val")[:-1]  # an odd number, so that the shares differ
     odd = replace(small_scenes, splits={**small_scenes.splits, "val": rows})
     run = train(odd, replace(quick, devices=2, batch_size=8, device="cpu"), tmp_path / "two")
+    printed = "".join(capfd.readouterr()).splitlines()
+    assert [line for line in printed if not line.startswith("[Gloo]")] == []
     assert len(run.history) == 2
     scored = load(run).evaluate(odd, "val")
     assert scored["images"] == run.metrics["images"] == 47
