@@ -20,18 +20,19 @@ Run = Callable[[Callable[[Any], Any], Any], list[Any]]
 
 
 @contextmanager
-def start(folder: Path) -> Iterator[Run]:
+def start(folder: Path, context: Any) -> Iterator[Run]:
     """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
-    context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
     for rank in range(2):
         ranks.put(rank)
-    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
+    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks, dict(os.environ))) as pool:
         # One task each: a process that has one waits in it for the other process.
         yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=SECONDS_UNTIL_HUNG)
 
 
-def _join(store: str, ranks: Any) -> None:
+def _join(store: str, ranks: Any, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    os.fsync = lambda descriptor: None  # as in the other tests, see conftest.py
     torch.set_num_threads(1)
     rank = ranks.get()
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
@@ -69,9 +70,10 @@ def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
     """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
     from trilabel.training.agreement import Agreement  # imports much
 
-    agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
-    answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
-    agreement.finish()
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
+        agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
+        answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
+        agreement.finish()
     return answers
 
 
@@ -111,13 +113,29 @@ def train(training: Training) -> str:
             os.kill(os.getpid(), signal.SIGINT)
         return make(maker, *arguments, **options)
 
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
         patched.setattr(BatchMaker, "__call__", make_batch)
         try:
             create_fabric(config).launch(ProcessWork(split, config, RunFolder(folder), resume, False, {}))
         except KeyboardInterrupt:
             return "stopped"
     return "done"
+
+
+@contextmanager
+def groups_given_back(patched: pytest.MonkeyPatch) -> Iterator[None]:
+    """A run leaves its groups to the end of its processes; here they would pile up, and their threads keep waking."""
+    made, new_group = [], dist.new_group
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(new_group(*arguments, **options))
+        return made[-1]
+
+    patched.setattr(dist, "new_group", noted)
+    yield
+    dist.barrier()  # the other process is done with them, too
+    for group in made:
+        dist.destroy_process_group(group)
 
 
 def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+import torch
 from PIL import Image
+from reliability.processes import fork_context
 
 from tests.support import SECONDS_UNTIL_HUNG, two_processes
 from tests.support.dying import Dying
@@ -32,9 +34,13 @@ def config(quick: Config) -> Config:
 
 
 def fail(how: str, dataset: Dataset, config: Config, folder: Path) -> BaseException:
-    """What a run raises in which the second process ends in the third step."""
+    """What a run raises in which the second process ends in the third step.
+
+    Its processes are forks instead of new ones, which take many seconds to import torch (`test_loop.py` starts those).
+    """
     work = ProcessWork(split_for_training(dataset, config), config, RunFolder(folder), False, False, {})
-    with pytest.raises(BaseException) as caught:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(BaseException) as caught:
+        patched.setattr(torch.multiprocessing, "get_context", lambda method: fork_context())
         spawning.spawn(Dying(1, 3, how), work, config, folder)
     assert not [child for child in multiprocessing.active_children() if not child.daemon]  # the pool is of daemons
     return caught.value

@@ -53,7 +53,8 @@ class Predictions:
         """A pandas table with a row per image and a column per class."""
         import pandas as pd
 
-        return pd.DataFrame(self.scores, index=pd.Index(self.ids, name="image"), columns=list(self.classes))
+        index = pd.Index(self.ids, name="image", dtype=object)  # strings of pyarrow cannot hold every name of a file
+        return pd.DataFrame(self.scores, index=index, columns=list(self.classes))
 
     def to_csv(self, path: str | Path, safe_cells: bool = False) -> None:
         """A table with one row per image and one column per class.

@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,7 @@ def write_versions(file: Path) -> None:
     write_text(file, json.dumps(versions, indent=1))
 
 
+@cache
 def _version_of(name: str) -> tuple[str, str]:
     try:
         return name, version(name)
