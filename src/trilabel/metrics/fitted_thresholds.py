@@ -102,4 +102,5 @@ def _cf1(hits: Floats, chosen: Floats, present: Floats) -> Floats:
         return np.zeros(hits.shape[1])
     precision, recall = ((hits / np.maximum(whole, 1))[judged].mean(0) for whole in (chosen, present[:, None]))
     both = precision + recall
-    return np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+    found: Floats = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+    return found
