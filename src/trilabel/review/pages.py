@@ -19,7 +19,8 @@ from trilabel.review.views import Card, Question, View
 
 _MOST_CLASSES = 1000  # on one page
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-_SORTS = {"open": "questions", "known": "known", "name": "name"}
+_SORTS = {"open": "open questions", "known": "fewest known", "name": "name"}
+_EXAMPLES = 4  # images that are known to show the class of a grid
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
@@ -122,6 +123,7 @@ class Pages:
             sheet=sheet.id,
             cards=cards,
             name=desk.proposals.classes[view.column] if view.kind == "grid" else "",
+            examples=desk.proposals.known_rows(view.column, 1)[:_EXAMPLES].tolist() if view.kind == "grid" else [],
             orders={name: ORDERS[name] for name in CHOICES},
             splits=list(self._dataset.splits),
             next=self.address(sheet.who, view),

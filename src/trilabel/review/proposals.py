@@ -54,8 +54,8 @@ class Proposals:
         logits = np.array(self.logits[:, column], np.float32)
         self.let_go()
         known = np.zeros(len(logits), np.int8)
-        part = slice(self._by_class.indptr[column], self._by_class.indptr[column + 1])
-        known[self._by_class.indices[part]] = self._by_class.data[part]
+        for sign in (1, -1):
+            known[self.known_rows(column, sign)] = sign
         return sigmoid(logits * self.slope + self.shifts[column]), known
 
     def row(self, row: int) -> tuple[Floats, NDArray[np.int8]]:
@@ -87,6 +87,12 @@ class Proposals:
         start, end = self.labels.csr.indptr[row : row + 2]
         place = start + np.flatnonzero(self.labels.csr.indices[start:end] == column)
         return int(self.labels.csr.data[place[0]]) if len(place) else 0
+
+    def known_rows(self, column: int, sign: int) -> NDArray[np.integer[Any]]:
+        """Images that are known to have a class (+1), or not to have it (−1)."""
+        part = slice(self._by_class.indptr[column], self._by_class.indptr[column + 1])
+        rows: NDArray[np.integer[Any]] = self._by_class.indices[part][self._by_class.data[part] == sign]
+        return rows
 
     def let_go(self) -> None:
         """Gives back the memory of pages that were read: the system keeps them as long as it has room."""

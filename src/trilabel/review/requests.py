@@ -40,15 +40,15 @@ def person(name: str) -> str:
     return found
 
 
-def view_of(kind: str, column: int, query: Mapping[str, str], classes: int) -> View:
-    """The view that an address names."""
+def view_of(kind: str, column: int, query: Mapping[str, str], classes: int, order: Order) -> View:
+    """The view that an address names; order: where it names none."""
     if kind not in KINDS or (kind == "grid" and not 0 <= column < classes):
         raise BadRequest("There is no such page.")
     try:
         return View(
             kind,
             column,
-            cast(Order, query.get("order") or View.order),
+            cast(Order, query.get("order") or order),
             query.get("text", "").strip(),
             query.get("split", ""),
             float(query.get("low") or 0) + 0.0,

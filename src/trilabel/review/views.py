@@ -63,13 +63,11 @@ class View:
         return bool(self.text or self.split or self.low > 0 or self.high < 1)
 
     def query(self, **more: str) -> str:
-        """The part of its address after the question mark: what is not as usual."""
-        changed = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name not in ("kind", "column") and getattr(self, one.name) != one.default
-        }
-        return urlencode({**changed, **more})
+        """The part of its address after the question mark."""
+        named = [one for one in fields(self) if one.name not in ("kind", "column", "order")]
+        changed = {one.name: getattr(self, one.name) for one in named if getattr(self, one.name) != one.default}
+        order = {"order": self.order} if self.kind in ("grid", "images") else {}
+        return urlencode({**order, **changed, **more})
 
 
 class Views:

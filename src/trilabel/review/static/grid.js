@@ -17,9 +17,8 @@ export function grid(main) {
     tile.querySelector(".pick").setAttribute("aria-pressed", value === 1);
     marks[tile.dataset.row] = value;
     sessionStorage.setItem(kept(main), JSON.stringify(marks));
-    const count = (wanted) => tiles.filter((one) => valueOf(one) === wanted).length;
-    const skipped = count(0) ? `, ${count(0)} skipped` : "";
-    main.querySelector("#count").textContent = `${count(1)} present, ${count(-1)} absent${skipped}`;
+    const marked = tiles.filter((one) => valueOf(one) === 1).length;
+    main.querySelector("#count").textContent = `Confirm ${marked} of ${tiles.length}`;
   }
 
   const toggle = (tile, value) => mark(tile, valueOf(tile) === value ? -1 : value);

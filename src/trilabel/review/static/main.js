@@ -13,7 +13,7 @@ const everywhere = [
   { keys: ["?"], what: "these keys", run: () => (help.open ? help.close() : help.showModal()) },
   { keys: ["h"], what: "home: all questions", run: () => location.assign(`${document.body.dataset.base}/`) },
   { keys: ["/"], what: "search", run: () => {
-    current().querySelector("details.filters")?.setAttribute("open", "");
+    current().querySelector(".filters details")?.setAttribute("open", "");
     current().querySelector("input[type=search], input[name=text]")?.focus();
   } },
 ];
@@ -56,6 +56,9 @@ whenShown((main) => {
   actions = KINDS[main.dataset.kind]?.(main) || [];
   for (const button of main.querySelectorAll("[data-do]")) {
     button.addEventListener("click", () => actions.find((action) => action.name === button.dataset.do)?.run());
+  }
+  for (const select of main.querySelectorAll("[data-sends]")) {
+    select.addEventListener("change", () => select.form.requestSubmit());
   }
   listKeys();
 });
