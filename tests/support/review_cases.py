@@ -3,7 +3,9 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +24,15 @@ from trilabel.review.views import Views
 HOSTILE = "<script>document.title='owned'</script>\"'><img src=x onerror=alert(1)>\u202e\n"
 CLASSES = ["bottle", "cat", "dining table", HOSTILE]
 HOSTILE_IMAGE = "../../etc/<b onmouseover=alert(1)>\u202e&amp;'\".png"
+_FILES = 24
 TOKEN = "the-token-of-this-test"
 
 
 def make_dataset(folder: Path, images: int = 120) -> Dataset:
-    """Images with their numbers on them; a tenth of the labels is known."""
+    """Images of a few files, with numbers on them; a tenth of the labels is known."""
     ids = [f"photos/{number:03}.png" for number in range(images - 1)] + [HOSTILE_IMAGE]
-    paths = [str(folder / f"{number}.png") for number in range(images)]
-    for number, path in enumerate(paths):
+    paths = [str(folder / f"{number % _FILES}.png") for number in range(images)]
+    for number, path in enumerate(paths[:_FILES]):
         image = Image.new("RGB", (40 + number % 3 * 20, 48), (number * 7 % 256, number * 13 % 256, 120))
         ImageDraw.Draw(image).text((8, 16), str(number), fill="white")
         image.save(path)
@@ -58,17 +61,48 @@ def make_desk(
     return Desk(proposals, found, Views(dataset, proposals, found, table), AnswerStore(store), votes, random_share)
 
 
+class Servers:
+    """Starts servers of one review at one address, in processes that can be killed."""
+
+    def __init__(self, folder: Path, votes: int = 1) -> None:
+        self.store, port = folder / "answers.db", free_port()
+        self.address, self.link = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/?token={TOKEN}"
+        command = [sys.executable, "-m", "tests.support.review_cases", str(folder), str(port), str(votes)]
+        self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._number = 0
+
+    def start(self) -> None:
+        """Starts a server; it listens."""
+        assert self._parent.stdin and self._parent.stdout
+        self._parent.stdin.write("start\n")
+        self._parent.stdin.flush()
+        self._number = int(self._parent.stdout.readline())
+
+    def kill(self) -> None:
+        """Ends the server as a power failure of its process would."""
+        os.kill(self._number, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends everything."""
+        with suppress(ProcessLookupError):
+            self.kill()
+        self._parent.communicate()
+
+
 def _serve_again_and_again(folder: Path, port: int, votes: int) -> None:
     """For each line on standard input a server in a process of its own, whose number is printed when it listens.
 
     Forked, because importing takes longer than serving.
     """
-    dataset = make_dataset(folder)
+    import uvicorn.protocols.http.h11_impl  # noqa: F401 (so that the children need not)
+
+    import trilabel.review.app
+    import trilabel.review.gate  # noqa: F401
+
+    dataset = make_dataset(folder, 800)
     proposals = make_proposals(dataset)
     options = ReviewOptions(folder, folder / "answers.db", votes=votes, port=port)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    import uvicorn  # noqa: F401 (so that the children need not)
-
     for _ in sys.stdin:
         if os.fork() == 0:
             try:

@@ -42,9 +42,11 @@ class Review:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
-        from trilabel.review.serving import ReviewOptions, is_loopback, open_proposals, serving
+        from trilabel.review.addresses import is_loopback
+        from trilabel.review.serving import ReviewOptions, open_proposals, require_web, serving
 
         self._check()
+        require_web()
         dataset = read_data(self.data, self.reading.chosen())
         names = ("run", "store", "questions", "votes", "random_share", "host", "port", "device", "broken")
         options = ReviewOptions(**{name: getattr(self, name) for name in names})

@@ -50,9 +50,8 @@ class App:
             Route(f"{by}/{{kind}}", self._sheet, methods=get),
             Route("/static/{name}", self._file, methods=get),
         ]
-        return Starlette(
-            routes=routes, exception_handlers={BadRequest: self._bad, 404: self._missing, 500: self._failed}
-        )
+        bad = dict.fromkeys((BadRequest, TrilabelError), self._bad)
+        return Starlette(routes=routes, exception_handlers={**bad, 404: self._missing, 500: self._failed})
 
     async def _names(self, request: Request) -> Response:
         if request.query_params:

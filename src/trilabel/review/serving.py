@@ -1,22 +1,22 @@
 """From a data set and a run to a running server."""
 
 import getpass
-import ipaddress
 import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError, system_error
-from trilabel.labels.names import Names
+from trilabel.errors import TrilabelError
 from trilabel.locks import owner, try_lock
 from trilabel.log import log
 from trilabel.printable import plural
+from trilabel.review.addresses import address_of, listen, names_of
 from trilabel.review.limits import proposal_limits
 from trilabel.review.model_process import ClassMaps, prepare_scores
 from trilabel.review.proposals import Proposals
@@ -24,7 +24,11 @@ from trilabel.review.question_tables import read_questions
 from trilabel.review.survey import survey
 from trilabel.training.run_files import RunFiles
 
-_FIRST_PORT, _PORTS_TRIED = 8765, 20
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from trilabel.review.desk import Desk
+
 _CONNECTIONS = 400
 
 
@@ -61,70 +65,78 @@ def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
     )
 
 
-@contextmanager
-def serving(
-    dataset: Dataset,
-    proposals: Proposals,
-    options: ReviewOptions,
-    token: str = "",
-    listening: socket.socket | None = None,
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yields the link to the page and what runs the server until it is stopped; then closes everything.
-
-    token, listening: of a server that is started again under the same address.
-    """
-    try:
-        from trilabel.review.app import App
-        from trilabel.review.gate import Gate
-        from trilabel.review.pages import Pages
-    except ModuleNotFoundError as error:
-        raise TrilabelError(
-            f"reviewing needs {error.name}, which is not installed: pip install 'trilabel[web]'"
-        ) from None
+def open_desk(dataset: Dataset, proposals: Proposals, options: ReviewOptions) -> "Desk":
+    """The desk for these proposals, with the answers that the store has."""
     from trilabel.review.desk import Desk
-    from trilabel.review.pictures import Pictures
     from trilabel.review.store import AnswerStore
     from trilabel.review.views import Views
 
-    with try_lock(options.store, "review") as alone:
+    found, names = survey(proposals), (proposals.ids, proposals.labels.classes)
+    table = None if options.questions is None else read_questions(options.questions, *names)
+    listed = RunFiles(options.run).path / "mistakes.csv"
+    if listed.is_file():
+        found = replace(found, mistakes=read_questions(listed, *names).keys)
+    views, store = Views(dataset, proposals, found, table), AnswerStore(options.store)
+    desk = Desk(proposals, found, views, store, options.votes, options.random_share)
+    if desk.of_others:
+        log.warning(f"{options.store}: {plural(desk.of_others, 'answer')} about other images or classes")
+    return desk
+
+
+@contextmanager
+def serving(
+    dataset: Dataset, proposals: Proposals, options: ReviewOptions, token: str = ""
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yields the link to the page and what runs the server until it is stopped; then closes everything.
+
+    token: what lets people in; none: a new one.
+    """
+    token = token or secrets.token_urlsafe(18)
+    with try_lock(options.store, "review") as alone, listen(options.host, options.port) as bound:
         if not alone:
             raise TrilabelError(
                 f"{options.store}: another server has it open ({owner(options.store, 'review') or 'unknown'}); "
                 "use that one, or give another file"
             )
-        found = survey(proposals)
-        table = None if options.questions is None else read_questions(options.questions, *_names(proposals))
-        listed = RunFiles(options.run).path / "mistakes.csv"
-        if listed.is_file():
-            found = replace(found, mistakes=read_questions(listed, *_names(proposals)).keys)
-        desk = Desk(
-            proposals,
-            found,
-            Views(dataset, proposals, found, table),
-            AnswerStore(options.store),
-            options.votes,
-            options.random_share,
-        )
-        if desk.of_others:
-            log.warning(f"{options.store}: {plural(desk.of_others, 'answer')} about other images or classes")
-        maps = ClassMaps(options.run, dataset, options.device)
-        bound = listening or _listen(options.host, options.port)
-        port, token = bound.getsockname()[1], token or secrets.token_urlsafe(18)
-        pages = Pages(desk, dataset, found.population, _user())
-        app = Gate(App(desk, pages, Pictures(dataset), maps).starlette(), token, _names_of(options.host), port)
+        desk, maps = open_desk(dataset, proposals, options), ClassMaps(options.run, dataset, options.device)
+        port = bound.getsockname()[1]
+        app = make_app(desk, dataset, maps, token, names_of(options.host), port)
         try:
-            yield f"http://{_address(options.host)}:{port}/?token={token}", lambda: _run(app, bound)
+            yield f"http://{address_of(options.host)}:{port}/?token={token}", lambda: _run(app, bound)
         finally:
             desk.close()
             maps.close()
-            bound.close()
 
 
-def _run(app: object, bound: socket.socket) -> None:
+def require_web() -> None:
+    """Says what to install where it is not."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise TrilabelError(
+            f"reviewing needs {error.name}, which is not installed: pip install 'trilabel[web]'"
+        ) from None
+
+
+def make_app(
+    desk: "Desk", dataset: Dataset, maps: ClassMaps, token: str, hosts: Iterable[str] = (), port: int = 0
+) -> "ASGIApp":
+    """The web application of a desk."""
+    from trilabel.review.app import App
+    from trilabel.review.gate import Gate
+    from trilabel.review.pages import Pages
+    from trilabel.review.pictures import Pictures
+
+    pages = Pages(desk, dataset, desk.survey.population, _user())
+    return Gate(App(desk, pages, Pictures(dataset), maps).starlette(), token, hosts, port)
+
+
+def _run(app: "ASGIApp", bound: socket.socket) -> None:
     import uvicorn
 
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         http="h11",
         ws="none",
         lifespan="off",
@@ -136,49 +148,6 @@ def _run(app: object, bound: socket.socket) -> None:
         h11_max_incomplete_event_size=16 << 10,
     )
     uvicorn.Server(config).run([bound])
-
-
-def _listen(host: str, port: int | None) -> socket.socket:
-    """A socket at this port, or at the first free one of a few."""
-    tried = [port] if port is not None else list(range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED))
-    for number in tried:
-        bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, number))
-            bound.listen(1024)
-        except OSError as error:
-            bound.close()
-            if number == tried[-1]:
-                raise system_error(error, f"{host}:{number}", "give another --port, or --host") from None
-        except OverflowError:
-            raise TrilabelError(f"port {number}: give a number from 0 to 65535") from None
-        else:
-            return bound
-    raise AssertionError
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine can reach it."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _address(host: str) -> str:
-    """The host in a link: of all addresses of a machine, its name."""
-    if host in ("0.0.0.0", "::"):
-        return socket.gethostname()
-    return f"[{host}]" if ":" in host else host
-
-
-def _names_of(host: str) -> list[str]:
-    return [host, socket.gethostname()] if not is_loopback(host) else [host]
-
-
-def _names(proposals: Proposals) -> tuple[Names, Names]:
-    return proposals.ids, proposals.labels.classes
 
 
 def _user() -> str:
