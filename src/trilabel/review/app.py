@@ -1,7 +1,10 @@
 """The web application: which address leads to what."""
 
+import os
 from asyncio import wrap_future
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
+from typing import ParamSpec, TypeVar
 from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
@@ -20,8 +23,11 @@ from trilabel.review.requests import BadRequest, left_sheets, person, sent_answe
 from trilabel.review.views import View
 
 _KEEP = {"cache-control": "private, max-age=86400, immutable"}
+# Few threads: each keeps memory for itself, and more than there are cores gain nothing.
+_PAGES_AT_ONCE, _PICTURES_AT_ONCE = 4, min(os.cpu_count() or 2, 8)
 _MAPS_AT_ONCE = 4  # who wait for one: the model draws one at a time
-Handler = Callable[[Request], Awaitable[Response]]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class App:
@@ -31,6 +37,7 @@ class App:
         self._desk, self._pages, self._pictures, self._maps = desk, pages, pictures, maps
         self._images, self._classes = desk.proposals.shape
         self._static = static_files()
+        self._page_limit, self._picture_limit = CapacityLimiter(_PAGES_AT_ONCE), CapacityLimiter(_PICTURES_AT_ONCE)
         self._map_limit = CapacityLimiter(_MAPS_AT_ONCE)
 
     def starlette(self) -> Starlette:
@@ -53,17 +60,21 @@ class App:
         bad = dict.fromkeys((BadRequest, TrilabelError), self._bad)
         return Starlette(routes=routes, exception_handlers={**bad, 404: self._missing, 500: self._failed})
 
+    async def _apart(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """What takes longer than a moment, in a thread, so that answers are taken meanwhile."""
+        return await to_thread.run_sync(partial(work, *arguments, **options), limiter=self._page_limit)
+
     async def _names(self, request: Request) -> Response:
         if request.query_params:
             return RedirectResponse("/", 303)  # who has the cookie already opened the link again
-        return await to_thread.run_sync(self._pages.names)
+        return await self._apart(self._pages.names)
 
     async def _name(self, request: Request) -> Response:
         who = person(request.query_params.get("who", ""))
         return RedirectResponse(f"/by/{quote(who, safe='')}/", 303)
 
     async def _home(self, request: Request) -> Response:
-        return await to_thread.run_sync(self._pages.home, _who(request), request.query_params)
+        return await self._apart(self._pages.home, _who(request), request.query_params)
 
     async def _sheet(self, request: Request) -> Response:
         """A new sheet gets an address of its own, so that reloading shows it again."""
@@ -71,17 +82,17 @@ class App:
         column = request.path_params.get("column", -1)
         view = view_of(request.path_params.get("kind", "grid"), column, query, self._classes, self._desk.default_order)
         given = query.get("sheet", "")
-        sheet = await to_thread.run_sync(self._desk.sheet, who, view, given, "new" in query)
+        sheet = await self._apart(self._desk.sheet, who, view, given, "new" in query)
         if sheet.id != given and sheet.cards:
             return RedirectResponse(self._pages.address(who, view, sheet=sheet.id), 303)
-        return await to_thread.run_sync(self._pages.sheet, sheet)
+        return await self._apart(self._pages.sheet, sheet)
 
     async def _label(self, request: Request) -> Response:
         row, column = self._place(request)
-        return await to_thread.run_sync(self._pages.label, _who(request), row, column)
+        return await self._apart(self._pages.label, _who(request), row, column)
 
     async def _answers(self, request: Request) -> Response:
-        return await to_thread.run_sync(self._pages.answers, _who(request), request.query_params)
+        return await self._apart(self._pages.answers, _who(request), request.query_params)
 
     async def _answer(self, request: Request) -> Response:
         """Answers only when the answers are safe on the disk."""
@@ -104,7 +115,7 @@ class App:
         if size not in SIZES:
             raise BadRequest("There is no such size.")
         try:
-            picture = await to_thread.run_sync(self._pictures.jpeg, row, size)
+            picture = await to_thread.run_sync(self._pictures.jpeg, row, size, limiter=self._picture_limit)
         except TrilabelError as error:
             log.warning(explain(error))
             return PlainTextResponse("This image cannot be read.\n", 404)

@@ -80,7 +80,8 @@ class Desk:
             if found is None:
                 found = Sheet(who, view, self._next_cards(who, view, cards))
                 self._sheets.add(found)
-            return found
+        self.proposals.let_go()
+        return found
 
     def leave(self, who: str, ids: Sequence[str]) -> None:
         """The pages of these sheets were closed."""

@@ -1,7 +1,6 @@
 """Pictures for the page: images of the data set by their number, decoded and encoded again at one of two sizes."""
 
 import io
-import os
 import threading
 from collections import OrderedDict
 
@@ -24,7 +23,6 @@ class Pictures:
         self._dataset = dataset
         self._kept: OrderedDict[tuple[int, str], bytes] = OrderedDict()
         self._bytes, self._lock = 0, threading.Lock()
-        self._at_once = threading.Semaphore(os.cpu_count() or 2)  # each holds a whole decoded image
 
     def jpeg(self, row: int, size: str) -> bytes:
         """The file; a TrilabelError if the image cannot be read."""
@@ -32,8 +30,7 @@ class Pictures:
             if (row, size) in self._kept:
                 self._kept.move_to_end((row, size))
                 return self._kept[row, size]
-        with self._at_once:
-            found = encoded(self.image(row, SIZES[size]))
+        found = encoded(self.image(row, SIZES[size]))
         with self._lock:
             self._bytes += len(found) - len(self._kept.get((row, size), b""))
             self._kept[row, size] = found
