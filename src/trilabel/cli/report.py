@@ -32,6 +32,7 @@ class Report:
 
     def __call__(self) -> None:
         from trilabel.report import examples, plots, probabilities, training
+        from trilabel.report.label_courses import courses
         from trilabel.training.run_folder import RunFolder
 
         folder = RunFolder(self.run)
@@ -50,7 +51,7 @@ class Report:
             stem = "probabilities" if self.out is None else f"{out.stem}-probabilities"
             pictures["probabilities"] = str(out.with_name(f"{stem}{out.suffix}"))
             plots.save(probabilities.histograms(best, history), pictures["probabilities"], probabilities.CAPTION)
-        if examples.courses(history):
+        if courses(history):
             stem = "examples" if self.out is None else f"{out.stem}-examples"
             pictures["examples"] = str(out.with_name(f"{stem}{out.suffix}"))
             plots.save(examples.picture(history), pictures["examples"], examples.CAPTION)
