@@ -46,7 +46,7 @@ def test_the_page_shows_pictures_of_the_data(run: Path, project: Path, tmp_path:
     found = result(capsys, "report", run, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert found["picture"] == str(tmp_path / "page.png") and found["not_shown"] == []
-    assert page.count('class="map"') == 12 and page.count("data:image/webp") > 24
+    assert page.count('class="frame"') == 12 and page.count("data:image/webp") > 24
     moved = Path(shutil.copytree(run, tmp_path / "moved"))
     values = json.loads((moved / "config.json").read_text())
     values["source"]["data"] = str(tmp_path / "gone.csv")
@@ -56,7 +56,7 @@ def test_the_page_shows_pictures_of_the_data(run: Path, project: Path, tmp_path:
     data = ("--data", project / "labels.csv", "--images", project / "photos")
     assert result(capsys, "report", moved, *data, "--split", "test")["not_shown"] == []
     page = (moved / "report.html").read_text(encoding="utf-8")
-    assert "48 images of split &#39;test&#39;" in page and page.count('class="map"') == 12
+    assert "48 images of split &#39;test&#39;" in page and page.count('class="frame"') == 12
 
 
 def test_several_runs_are_compared(run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -15,7 +15,7 @@ from trilabel.errors import TrilabelError
 
 if TYPE_CHECKING:
     from trilabel.data import Dataset
-    from trilabel.report.page import Options, RunFacts
+    from trilabel.report.page import PageOptions, RunFacts
     from trilabel.training.record import EpochRecord
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -80,8 +80,8 @@ class Report:
         if not self.data and self.reading.chosen():
             raise UsageError(f"{', '.join(self.reading.chosen())}: these options need --data")
 
-    def _options(self) -> "Options":
-        from trilabel.report.page import Options
+    def _options(self) -> "PageOptions":
+        from trilabel.report.page import PageOptions
 
         @cache
         def read(run: Path) -> "Dataset":
@@ -93,7 +93,7 @@ class Report:
 
         given = read_data(self.data, self.reading.chosen()) if self.data else None
         asked = self.pictures or self.split is not None or given is not None
-        return Options(read if asked else None, self.pictures, self.split, self.device)
+        return PageOptions(read if asked else None, self.pictures, self.split, self.device)
 
     def _draw(self, facts: "RunFacts") -> dict[str, str]:
         """Draws the figures of a run; their paths by name."""

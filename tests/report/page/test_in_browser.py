@@ -12,7 +12,7 @@ from tests.support.browser import opened
 from tests.support.reported import HOSTILE, write_completion, write_run
 from trilabel.data.dataset import Dataset
 from trilabel.labels import Labels
-from trilabel.report.page import Options, write_report
+from trilabel.report.page import PageOptions, write_report
 from trilabel.training.run_folder import RunFolder
 
 ID = "<img src=x onerror=window.hit=1> {} " + "long" * 60 + ".png"
@@ -28,7 +28,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "picture.png").parent.mkdir(exist_ok=True)
     Image.new("RGB", (60, 20), "red").save(folder / "picture.png")
     dataset = Dataset(labels.ids, [str(folder / "picture.png")] * len(labels), labels)
-    write_report([folder], options=Options(lambda run: dataset))
+    write_report([folder], options=PageOptions(lambda run: dataset))
     return folder / "report.html"
 
 
@@ -96,10 +96,11 @@ def test_the_table_filters_and_sorts_and_draws_what_is_seen(chromium: Any, tmp_p
 
 def test_a_class_shows_where_it_is_seen(chromium: Any, small_run: tuple[RunFolder, Dataset], tmp_path: Path) -> None:
     run, dataset = small_run
-    facts = write_report([run.path], tmp_path / "page.html", Options(lambda path: dataset))
+    facts = write_report([run.path], tmp_path / "page.html", PageOptions(lambda path: dataset))
     assert facts[0].gaps == []
     with opened(chromium, tmp_path / "page.html") as page:
-        card = page.locator("#images .card").first
+        cards = page.locator("#images .card").all()
+        card = next(each for each in cards if each.locator("button[data-map]").count() > 1)
         first, second = card.locator("button[data-map]").nth(0), card.locator("button[data-map]").nth(1)
         assert card.locator("img.map").get_attribute("src") == first.get_attribute("data-map")
         second.click()

@@ -14,7 +14,7 @@ from tests.support.reported import HOSTILE, write_completion, write_run
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.report.page import Options, default_path, write_report
+from trilabel.report.page import PageOptions, default_path, write_report
 from trilabel.training.description import write_description
 from trilabel.training.run_folder import RunFolder
 
@@ -48,7 +48,7 @@ def sections_of(file: Path) -> list[str]:
 
 def test_a_trained_run_is_shown_in_full(small_run: tuple[RunFolder, Dataset], tmp_path: Path) -> None:
     run, dataset = small_run
-    (facts,) = write_report([run.path], tmp_path / "page.html", Options(lambda path: dataset))
+    (facts,) = write_report([run.path], tmp_path / "page.html", PageOptions(lambda path: dataset))
     assert facts.gaps == [] and facts.numbers is not None and facts.best is not None
     assert facts.numbers.overall["mAP"] == pytest.approx(facts.best.val["mAP"], abs=1e-12)
     assert sections_of(tmp_path / "page.html") == [
@@ -60,7 +60,9 @@ def test_a_trained_run_is_shown_in_full(small_run: tuple[RunFolder, Dataset], tm
     assert "large-loss scored unknown labels like this" in text and "% of these rightly" in text
     assert "Of the positives that were hidden on purpose" in text
     assert "Thresholds were fitted on these same labels" in text
-    assert len(re.findall(r'class="map"', (tmp_path / "page.html").read_text())) == 12
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('class="frame"') == 12 + 6 and 0 < page.count('class="map"') <= 12
+    assert page.count('data-map="') + page.count("seen nowhere") == 12 * 4
 
 
 def test_without_data_it_is_made_from_the_folder_alone(small_run: tuple[RunFolder, Dataset], tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_without_data_it_is_made_from_the_folder_alone(small_run: tuple[RunFolde
 
 def test_another_split_can_judge(small_run: tuple[RunFolder, Dataset], tmp_path: Path) -> None:
     run, dataset = small_run
-    options = Options(lambda path: dataset, pictures=False, split="test")
+    options = PageOptions(lambda path: dataset, pictures=False, split="test")
     (facts,) = write_report([run.path], tmp_path / "page.html", options)
     assert facts.judged is not None and facts.judged.labels == dataset.labels[dataset.rows_of("test")]
     text = text_of(tmp_path / "page.html")
@@ -85,7 +87,7 @@ def test_another_split_can_judge(small_run: tuple[RunFolder, Dataset], tmp_path:
 def test_scores_that_were_not_kept_are_computed(small_run: tuple[RunFolder, Dataset], tmp_path: Path) -> None:
     run = RunFolder(Path(shutil.copytree(small_run[0].path, tmp_path / "run")))
     run.validation_scores.unlink()
-    (facts,) = write_report([run.path], options=Options(lambda path: small_run[1], pictures=False))
+    (facts,) = write_report([run.path], options=PageOptions(lambda path: small_run[1], pictures=False))
     assert facts.numbers is not None and facts.best is not None
     assert facts.numbers.overall["mAP"] == pytest.approx(facts.best.val["mAP"], abs=1e-6)
     assert "48 validation images, scored for this page" in text_of(run.report)
@@ -126,7 +128,7 @@ def test_what_is_missing_is_told(tmp_path: Path, name: str) -> None:
 
 def test_data_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
-    (facts,) = write_report([run.path], options=Options(no_data))
+    (facts,) = write_report([run.path], options=PageOptions(no_data))
     assert facts.gaps == [f"There are no pictures, as the data cannot be read: {run.path}: no such file or folder"]
 
 
@@ -137,7 +139,7 @@ def test_a_run_without_validation_says_so(tmp_path: Path) -> None:
     run.validation_images.write_text("[]")
     about = replace(run.read(), config=Config(val="none"))
     write_description(run.path / "config.json", about)
-    (facts,) = write_report([run.path], options=Options(no_data, pictures=False))
+    (facts,) = write_report([run.path], options=PageOptions(no_data, pictures=False))
     assert len(facts.gaps) == 1 and "the run has no validation images" in facts.gaps[0]
     assert {"known", "course", "classes"} <= set(sections_of(run.report)) and "trust" not in sections_of(run.report)
 

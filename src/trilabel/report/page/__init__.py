@@ -10,7 +10,7 @@ from trilabel.report.page.blocks import Picture, Section
 from trilabel.report.page.classes import classes_section
 from trilabel.report.page.completion import completion_section, mistakes_section
 from trilabel.report.page.course import course_section
-from trilabel.report.page.facts import Options, RunFacts, facts_of
+from trilabel.report.page.facts import PageOptions, RunFacts, facts_of
 from trilabel.report.page.images import images_section
 from trilabel.report.page.known import known_section
 from trilabel.report.page.render import write_page
@@ -19,7 +19,7 @@ from trilabel.report.page.summary import details_section, summary_section
 from trilabel.report.page.trust import trust_section
 from trilabel.report.page.unknown import unknown_section
 
-__all__ = ["Options", "RunFacts", "default_path", "facts_of", "names_of", "overview_table", "write_report"]
+__all__ = ["PageOptions", "RunFacts", "default_path", "facts_of", "names_of", "overview_table", "write_report"]
 
 
 def default_path(runs: Sequence[Path]) -> Path:
@@ -31,20 +31,20 @@ def default_path(runs: Sequence[Path]) -> Path:
 
 
 def write_report(
-    runs: Sequence[str | Path], out: str | Path | None = None, options: Options | None = None
+    runs: Sequence[str | Path], out: str | Path | None = None, options: PageOptions | None = None
 ) -> list[RunFacts]:
     """Writes a page on one run or several, and returns what it knows of them.
 
     out: none: report.html in the run folder or, of several runs, in the folder that they have in common.
     options: without them, nothing but the run folders is read, and there are no pictures.
     """
-    options = options or Options()
+    options = options or PageOptions()
     folders = [Path(run) for run in runs]
     options = options if len(folders) == 1 else replace(options, pictures=False)
     facts = [facts_of(folder, options) for folder in folders]
     if len(facts) == 1:
         title, sections = facts[0].name, sections_of_one(facts[0], options)
-        subtitle = printable(str(folders[0].absolute()))
+        subtitle = printable(str(folders[0]))
     else:
         title, sections = plural(len(facts), "run"), sections_of_several(facts)
         subtitle = ", ".join(names_of(facts))
@@ -52,7 +52,7 @@ def write_report(
     return facts
 
 
-def sections_of_one(facts: RunFacts, options: Options) -> list[Section]:
+def sections_of_one(facts: RunFacts, options: PageOptions) -> list[Section]:
     """Everything about a run. The summary is made last: by then it is known what could not be shown."""
     pictures = _pictures(facts) if options.pictures else {}
     found: list[Section | None] = [known_section(facts.labels)] if facts.labels is not None else []
@@ -75,4 +75,11 @@ def _pictures(facts: RunFacts) -> dict[str, Picture]:
     from trilabel.report.page.pictures import pictures_of
 
     followed = [example.image for record in facts.history[-1:] for example in record.examples]
-    return pictures_of(facts.dataset, [*(mistake.image for mistake in facts.mistakes), *followed])
+    wanted = {*(mistake.image for mistake in facts.mistakes), *followed}
+    found = pictures_of(facts.dataset, wanted)
+    if missing := len(wanted) - len(found):
+        facts.gaps.append(
+            f"{plural(missing, 'picture is', 'pictures are')} missing: the data does not have the image, or it cannot "
+            "be read"
+        )
+    return found

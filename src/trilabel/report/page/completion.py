@@ -92,7 +92,7 @@ def mistakes_section(facts: RunFacts, pictures: dict[str, Picture]) -> Section:
     count, expected = told.get("count"), told.get("expected_share")
     whole = f"{plural(count, 'known label')}" if isinstance(count, int) else "Known labels"
     lead = f"{whole} that out-of-fold scores contradict, the most suspicious first; look before you change one. "
-    if isinstance(expected, float):
+    if isinstance(expected, int | float):
         lead += f"About {percent(expected, 0)} of all of them are expected to be true mistakes. "
     lead += f"All are in {facts.folder.mistakes.name} of the run folder."
     cards = [_mistake_card(mistake, pictures) for mistake in facts.mistakes]

@@ -22,7 +22,7 @@ _MOST_MISTAKES = 12  # shown, with a picture each
 
 
 @dataclass(frozen=True)
-class Options:
+class PageOptions:
     """What a page should show beside what the run folder has."""
 
     read: ReadData | None = None  # gives the data of a run, for pictures and to score images
@@ -63,7 +63,7 @@ class RunFacts:
             return None
 
 
-def facts_of(run: Path, options: Options) -> RunFacts:
+def facts_of(run: Path, options: PageOptions) -> RunFacts:
     """Everything about a run. Only a folder that is no run, or whose records are damaged, is an error."""
     folder = RunFolder(run)
     about, history = folder.read(), folder.read_history()
@@ -90,15 +90,15 @@ def facts_of(run: Path, options: Options) -> RunFacts:
     return facts
 
 
-def _judge(facts: RunFacts, options: Options) -> None:
+def _judge(facts: RunFacts, options: PageOptions) -> None:
     without = "Average precision, decisions and calibration are not shown"
     folder, read, split, device = facts.folder, options.read, options.split, options.device
     if split is not None and read is not None:
         facts.judged = score_split(folder.path, _data(facts, read), split, device)  # asked for: an error if impossible
     else:
         facts.judged = facts.attempt(lambda: kept_scores(folder, facts.labels), without)
-        if facts.judged is None and read is not None and folder.best.is_file() and any(folder.seen_images()[1]):
-            facts.judged = facts.attempt(lambda: score_validation(folder, _data(facts, read), device), without)
+        if facts.judged is None and read is not None and folder.best.is_file():
+            facts.judged = facts.attempt(lambda: score_validation(folder, lambda: _data(facts, read), device), without)
     judged = facts.judged
     if judged is None:
         if not any(gap.startswith(without) for gap in facts.gaps):

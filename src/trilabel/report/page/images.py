@@ -92,7 +92,7 @@ def images_section(facts: RunFacts, device: str, maps: bool) -> Section | None:
     lead = f"Among {len(facts.judged.labels):,} {facts.judged.images}, those with a known positive."
     if drawn:
         lead += " Choose a class to see where the model finds evidence for it (class activation maps of the model that "
-        lead += "the run keeps, each scaled to its own maximum)."
+        lead += "the run keeps, each scaled to its own maximum; none where no cell speaks for the class)."
     return Section("images", "Best and worst images", lead, [group for group in groups if group.cards])
 
 
@@ -101,10 +101,11 @@ def _card(facts: RunFacts, image: ChosenImage, drawn: Mapping[str, tuple[Picture
     rows = []
     for label in image.labels:
         words, tone = _KINDS[label.known]
+        nowhere = ", seen nowhere" if overlays.get(label.column) == "" else ""
         rows.append(
             CardRow(
                 printable(facts.about.classes[label.column]),
-                f"{words}, {percent(label.probability, 0)}",
+                f"{words}, {percent(label.probability, 0)}{nowhere}",
                 tone,
                 share=100 * label.probability,
                 overlay=overlays.get(label.column, ""),
@@ -116,7 +117,7 @@ def _card(facts: RunFacts, image: ChosenImage, drawn: Mapping[str, tuple[Picture
 def _draw(
     facts: RunFacts, dataset: Dataset, images: Sequence[ChosenImage], device: str
 ) -> dict[str, tuple[Picture, dict[int, str]]]:
-    """Of each image that the data set has: its picture and the map of each of its labels."""
+    """Of each image that the data set has: its picture and the map of each of its labels, "" where it is nowhere."""
     from trilabel.inference.predictor import load
     from trilabel.report.class_maps import heat
     from trilabel.report.page.pictures import map_size, overlay, picture, pictures_of
@@ -131,7 +132,8 @@ def _draw(
         activations = load(facts.folder.path, device).dataset_maps(dataset, rows, workers=0, broken="skip")
         for each in track(activations, "drawing class maps", len(rows)):
             size = map_size(*each.image.shape[:2])
-            overlays = {one.column: overlay(heat(each.maps[one.column], *size)) for one in labels[each.id]}
+            heats = {one.column: heat(each.maps[one.column], *size) for one in labels[each.id]}
+            overlays = {column: overlay(values) if values.any() else "" for column, values in heats.items()}
             found[each.id] = picture(each.image), overlays
     for name, plain in pictures_of(dataset, [name for name in labels if name not in found]).items():
         found[name] = plain, {}  # the head has no maps

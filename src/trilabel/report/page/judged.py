@@ -61,18 +61,21 @@ def score_split(run: Path, dataset: Dataset, split: str, device: str) -> Judged:
     return _scored(run, dataset, rows, device, f"images of split {split!r}, scored for this page", False)
 
 
-def score_validation(folder: RunFolder, dataset: Dataset, device: str) -> Judged | None:
-    """Scores the validation images of a run again, or some of them; None where the run has none, or the data has not.
+def score_validation(folder: RunFolder, read: Callable[[], Dataset], device: str) -> Judged | None:
+    """Scores the validation images of a run again, or some of them; None where the run has none.
 
-    For runs with so many of them that their scores are not kept.
+    For runs with so many of them that their scores are not kept. read: gives the data, if it is needed.
     """
     _, ids = folder.seen_images()
-    rows = Names(dataset.ids).positions(Names(ids)) if len(ids) else np.zeros(0, np.int64)
+    if not len(ids):
+        return None
+    dataset = read()
+    rows = Names(dataset.ids).positions(Names(ids))
     rows = rows[rows >= 0]
     if not len(rows):
-        return None
+        raise TrilabelError("the data does not have the validation images of the run; give its data with --data")
     chosen = _spread(len(rows), _MOST_SCORED_AGAIN)
-    some = f" {len(chosen):,} of {len(rows):,}" if len(chosen) < len(rows) else ""
+    some = f" ({len(chosen):,} of {len(rows):,})" if len(chosen) < len(rows) else ""
     return _scored(folder.path, dataset, rows[chosen], device, f"validation images{some}, scored for this page", True)
 
 

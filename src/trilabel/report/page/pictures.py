@@ -17,7 +17,7 @@ from trilabel.report.page.blocks import Picture
 
 _LONGEST = 288  # pixels of the longer side
 _LONGEST_MAP = 72
-_OPACITY = 0.75  # of a map where the evidence is strongest
+_OPACITY = 0.8  # of a map where the evidence is strongest
 
 
 def pictures_of(dataset: Dataset, ids: Iterable[str]) -> dict[str, Picture]:
@@ -48,7 +48,7 @@ def overlay(heat: NDArray[np.float64]) -> str:
     from matplotlib import colormaps
 
     colors = (255 * colormaps["inferno"](0.25 + 0.75 * heat)).round().astype(np.uint8)
-    colors[..., 3] = (255 * _OPACITY * np.sqrt(heat)).round().astype(np.uint8)
+    colors[..., 3] = (255 * _OPACITY * heat).round().astype(np.uint8)
     return _uri(Image.fromarray(colors), quality=60, method=4)
 
 

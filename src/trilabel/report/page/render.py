@@ -4,21 +4,16 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
 
 from trilabel.files import write_text
+from trilabel.report.asset_files import asset
 from trilabel.report.page.blocks import Section
 from trilabel.report.page.elements import element
 from trilabel.version import __version__
-
-
-def asset(name: str) -> str:
-    """A style, script or template of the package, as text."""
-    return files("trilabel.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def write_page(out: Path, title: str, subtitle: str, sections: Sequence[Section]) -> None:
