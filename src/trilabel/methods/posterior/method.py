@@ -33,6 +33,7 @@ class Posterior(Method[PosteriorSettings]):
         self.labels, self.kind, self.notes = labels, source.kind, source.notes
         rates = np.stack((source.rates.positives, source.rates.negatives)).astype(np.float32)
         self.register_buffer("rates", torch.from_numpy(rates))
+        self.positives_only = self.kind != "fit" and not source.rates.negatives.any()
         fits = self.kind == "fit"
         self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
         self.warm_up_epochs = settings.fit_epochs * fits
@@ -96,7 +97,7 @@ class Posterior(Method[PosteriorSettings]):
         """First epochs of a stage that count unknown as absent: a model that knows nothing explains nothing away."""
         if self.settings.warm_up is not None:
             return self.settings.warm_up
-        return max(1, epochs // 4) if self.kind == "one-of-k" else 0
+        return max(1, epochs // 4) if self.positives_only else 0
 
     def log_factor(self, logits: Tensor, labels: Tensor, epoch: int, epochs: int) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
