@@ -11,10 +11,15 @@ from trilabel.version import __version__
 if TYPE_CHECKING:
     from trilabel import data, losses, metrics, recipes
     from trilabel.config import Config
+    from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
-    from trilabel.inference.predictor import Model, load
+    from trilabel.inference.export.api import export
+    from trilabel.inference.loading import load
+    from trilabel.inference.predictor import Model
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
+    from trilabel.methods import register_method
+    from trilabel.models.heads import register_head
     from trilabel.training.api import train
     from trilabel.training.run_folder import Run
 
@@ -27,10 +32,14 @@ __all__ = [
     "__version__",
     "data",
     "expected_positives",
+    "export",
     "load",
     "losses",
     "metrics",
     "recipes",
+    "register_format",
+    "register_head",
+    "register_method",
     "simulate",
     "train",
 ]
@@ -49,7 +58,11 @@ _NAMES = {
     "Run": "training.run_folder",
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
-    "load": "inference.predictor",
+    "export": "inference.export.api",
+    "load": "inference.loading",
+    "register_format": "data.formats",
+    "register_head": "models.heads",
+    "register_method": "methods",
     "train": "training.api",
 }
 

@@ -158,6 +158,9 @@ class Config:
     """Keep images channels-last in memory, which is faster for most backbones."""
     compile: bool = False
     """Compile the model with torch.compile."""
+    log: Literal["none", "csv", "tensorboard", "wandb"] = "none"
+    """Also write the numbers of each epoch to metrics.csv, for TensorBoard (folder tensorboard of the run) or to
+    Weights & Biases (which sends them to its server); these two need their packages."""
     save_minutes: float = 10.0
     """Minutes between checkpoints within an epoch; one is saved after each epoch in any case."""
 

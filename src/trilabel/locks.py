@@ -12,7 +12,9 @@ from typing import Literal
 import psutil
 from filelock import FileLock, Timeout
 
-Purpose = Literal["train", "compare"]  # one process compares in a folder while it, or its child, trains there
+Purpose = Literal[
+    "train", "compare", "predict"
+]  # one process compares in a folder while it, or its child, trains there
 _LONGEST_OWNER = 10_000  # characters; more is not what we wrote
 
 

@@ -9,8 +9,9 @@ import torch
 from trilabel import TrilabelError, data, train
 from trilabel.recipes import photos, small
 from trilabel.training import plan, plan_kind
-from trilabel.training.plan import describe_seconds, with_plan
+from trilabel.training.plan import with_plan
 from trilabel.training.splits import TrainingSplit, split_for_training
+from trilabel.training.time_left import describe_seconds
 
 WEIGHTS = replace(photos(), backbone="resnet18", weights="resnet18.safetensors", device="cpu")
 

@@ -20,6 +20,7 @@ from trilabel.cli.data.merge import Merge
 from trilabel.cli.data.simulate import Simulate
 from trilabel.cli.demo import Demo
 from trilabel.cli.evaluate import Evaluate
+from trilabel.cli.export import Export
 from trilabel.cli.lists import Components, Methods, Recipes
 from trilabel.cli.maps import Maps
 from trilabel.cli.options import options_of
@@ -47,6 +48,7 @@ COMMANDS: dict[str, type[Any]] = {
     "compare": Compare,
     "evaluate": Evaluate,
     "predict": Predict,
+    "export": Export,
     "maps": Maps,
     "similar": Similar,
     "report": Report,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError, one_line
 from trilabel.files import replacing, write_text
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.input_files import open_input, read_input
 from trilabel.labels import Labels
 from trilabel.labels.names import Names

@@ -41,15 +41,19 @@ class Decisions:
     def load(cls, path: Path, classes: int) -> "Decisions":
         """What `save` wrote, for a model of so many classes; anything else is refused."""
         try:
-            values: Any = json.loads(read_input(path))
-            found: Decisions = filled(cls, values, "decisions")
-            numbers = (found.slope, *found.shifts, *found.thresholds)
-            if not (found.slope > 0 and all(map(math.isfinite, numbers))):
-                raise ValueError("a number is missing or infinite")
-            if {len(found.shifts), len(found.thresholds)} != {classes}:
-                raise ValueError(f"it is not for {classes} classes")
-        except (OSError, ValueError, RecursionError, TrilabelError) as error:
+            return cls.from_json(json.loads(read_input(path)), classes)
+        except (OSError, ValueError, RecursionError) as error:
             raise TrilabelError(f"{path}: damaged ({one_line(error)}); restore or remove it") from error
+
+    @classmethod
+    def from_json(cls, values: Any, classes: int) -> "Decisions":
+        """From a dictionary of the fields; one that is not for a model of so many classes is refused."""
+        found: Decisions = filled(cls, values, "decisions")
+        numbers = (found.slope, *found.shifts, *found.thresholds)
+        if not (found.slope > 0 and all(map(math.isfinite, numbers))):
+            raise TrilabelError("a number is missing or infinite")
+        if {len(found.shifts), len(found.thresholds)} != {classes}:
+            raise TrilabelError(f"it is not for {classes} classes")
         return found
 
 

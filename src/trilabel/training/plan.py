@@ -14,6 +14,7 @@ from trilabel.models.device import choose_device
 from trilabel.recipes import fine_tune, photos, small
 from trilabel.training.plan_kind import holds_nothing_out, plan_kind
 from trilabel.training.splits import FOLDS, TrainingSplit
+from trilabel.training.time_left import describe_seconds
 
 _MANY = 20_000  # images from which larger batches and fewer epochs are enough
 _IMAGES_TO_LEARN_FROM = 25_000  # epochs × images of fine-tuning: 5 epochs of VOC 2012's 4,574
@@ -100,14 +101,3 @@ def _seconds_of_image(config: Config, size: int, device: torch.device) -> float:
             torch.cuda.synchronize()
         taken.append(time.perf_counter() - begun)
     return min(taken) / len(batch)
-
-
-def describe_seconds(seconds: float) -> str:
-    """A duration for people.
-
-    >>> describe_seconds(40), describe_seconds(130), describe_seconds(9000)
-    ('a minute', '2 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return "a minute"
-    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"

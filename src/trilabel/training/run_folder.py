@@ -18,13 +18,14 @@ from trilabel.errors import TrilabelError, one_line, system_error
 from trilabel.files import sync_folder, write_text
 from trilabel.input_files import read_input
 from trilabel.labels import Labels
-from trilabel.models import Classifier, create_model
+from trilabel.models import Classifier
 from trilabel.printable import command_line, plural
 from trilabel.training import checkpoint, history
 from trilabel.training.description import RunDescription, read_description, write_description, write_versions
 from trilabel.training.record import EpochRecord
 from trilabel.training.run_files import RunFiles
 from trilabel.training.run_lock import lock_lost
+from trilabel.training.trained_model import load_classifier
 
 _DESCRIPTION, _VERSIONS = "config.json", "versions.json"
 
@@ -139,6 +140,7 @@ class RunFolder(RunFiles):
             write_versions(self.path / _VERSIONS)
             labels.save(self.labels)
             write_text(self.validation_images, json.dumps(list(validation), indent=0))
+            description = replace(description, plugins=description.origins())
             write_description(self.path / _DESCRIPTION, description)  # last: from here on the run can be resumed
         except OSError as error:
             raise system_error(error, self.path, "run again") from error
@@ -197,24 +199,8 @@ class RunFolder(RunFiles):
     def classifier(self) -> tuple[Classifier, RunDescription]:
         """(the model of the best epoch, the description of the run)."""
         description = self.read()
-        tensors, _ = checkpoint.load(self.best, "model.")
-        classes = len(description.classes)
-        if classes > self.best.stat().st_size:  # before a head is made for them, as each has a weight of its own
-            raise TrilabelError(f"{self.best}: too small for the {classes:,} classes in config.json; restore both")
-        try:
-            classifier = create_model(description.config, classes, description.image_size)
-        except Exception as error:  # timm and torch raise many kinds for a model that cannot be
-            raise TrilabelError(
-                f"{self.path / _DESCRIPTION}: the model cannot be made ({one_line(error)}); restore it or train again"
-            ) from error
-        try:
-            classifier.load_state_dict(checkpoint.part("model", tensors))
-        except RuntimeError as error:
-            raise TrilabelError(
-                f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()}); restore "
-                "both files, or train again"
-            ) from error
-        return classifier, description
+        description.require(["head"], self.path)
+        return load_classifier(description, self.path / _DESCRIPTION, self.best), description
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,6 +30,7 @@ from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
+from trilabel.training.epoch_log import EpochLog, open_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import HELD_OUT, TrainingSplit, check_validation, validation_truth
@@ -43,7 +44,7 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 class Job:
     """The parts of a run, in one process, which the loop's functions pass around.
 
-    As it trains, only `state` and the last six fields change.
+    As it trains, only `state` and the last seven fields change.
     """
 
     fabric: Fabric
@@ -70,12 +71,18 @@ class Job:
     features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
     reach: float = 1.0  # how far a linear stage that fits its head lets weights move
     best_scores: Scores | None = None  # of the validation images by the best epoch of the stage, if this process saw it
+    told_long: bool = False  # whether it was said that the run takes hours
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
 
     @cached_property
     def stages(self) -> list[Stage]:
         """All stages of the run."""
         return plan_stages(self.config, self.method.warm_up_epochs)
+
+    @cached_property
+    def epoch_log(self) -> EpochLog:
+        """Notes each epoch for other programs."""
+        return open_log(self.config, self.folder)
 
     @cached_property
     def make_batch(self) -> BatchMaker:

@@ -22,9 +22,25 @@ def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
     assert call("data", "convert", one, "--out", photos / "one.trilabel", "--overwrite") == 0
     assert capsys.readouterr().out == f"{photos / 'one.trilabel'}: 2 images × 2 classes, 4 labels known (100.00%)\n"
     assert "the format is unclear" in complaint(capsys, "data", "convert", one, "--out", photos / "x.json")
-    assert "no format to write named 'voc'" in complaint(
-        capsys, "data", "convert", one, "--out", photos / "x", "--to", "voc"
+    assert "no format to write named 'cub'" in complaint(
+        capsys, "data", "convert", one, "--out", photos / "x", "--to", "cub"
     )
+
+
+def test_options_of_the_format_that_is_written(photos: Path, capsys: Capture) -> None:
+    one = photos / "one.csv"
+    assert call("data", "convert", one, "--to", "yolo", "--out", photos / "linked") == 0
+    linked = photos / "linked/images/train/photos/a.png"
+    assert linked.samefile(photos / "photos/a.png")
+    assert call("data", "convert", one, "--to", "yolo", "--out", photos / "copied", "--write", "files=copy") == 0
+    copied = photos / "copied/images/train/photos/a.png"
+    assert copied.read_bytes() == linked.read_bytes() and not copied.samefile(linked)
+    told = complaint(capsys, "data", "convert", one, "--to", "yolo", "--out", photos / "x", "--write", "files=move")
+    assert told.endswith("option 'files': move is not one of link, copy, none") or "link" in told
+    told = complaint(
+        capsys, "data", "convert", one, "--to", "coco", "--out", photos / "x.json", "--write", "files=copy"
+    )
+    assert "no option 'files' here" in told
 
 
 def test_what_a_format_cannot_hold_is_counted(photos: Path, capsys: Capture) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trilabel.cli.arguments import DataPath, SafeCells
+from trilabel.cli.arguments import DataPath, NamesAndValues, SafeCells
 from trilabel.cli.data.output import Layout, check_writable, write_dataset
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
@@ -23,6 +23,8 @@ class Convert:
     """The file or folder to write; its extension sets the format (.trilabel, .csv, .tsv) unless --to is given."""
     to: str | None = None
     """The format to write (trilabel data formats lists them)."""
+    write: NamesAndValues = ()
+    """Options of the format to write, NAME=VALUE, such as files=copy; docs/formats.md has them."""
     layout: Layout = "wide"
     """Layout of a table: a column per class, or a row per label."""
     safe_cells: SafeCells = False
@@ -33,9 +35,9 @@ class Convert:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
-        check_writable(self.out, self.to, self.layout, self.overwrite, self.safe_cells)
+        options = check_writable(self.out, self.to, self.layout, self.overwrite, self.safe_cells, self.write)
         dataset = read_data(self.data, self.reading.chosen())
-        warnings = write_dataset(dataset, self.out, self.to, self.layout, self.safe_cells)
+        warnings = write_dataset(dataset, self.out, self.to, options)
         labels = dataset.labels
         if self.json:
             sizes = {"images": len(labels), "classes": labels.shape[1], "known": labels.known}
