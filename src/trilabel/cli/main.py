@@ -27,6 +27,7 @@ from trilabel.cli.options import options_of
 from trilabel.cli.parsing import Command, base_of, parse_command
 from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
+from trilabel.cli.review import Review
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
 from trilabel.cli.usage import in_flags
@@ -52,6 +53,7 @@ COMMANDS: dict[str, type[Any]] = {
     "maps": Maps,
     "similar": Similar,
     "report": Report,
+    "review": Review,
     "weights": Weights,
     "methods": Methods,
     "components": Components,

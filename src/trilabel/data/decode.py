@@ -89,6 +89,21 @@ def decode(path: str | Path, size: int) -> "Tensor":
     """The image file as a 3×size×size uint8 tensor, upright and RGB; raises a TrilabelError if it is not an image."""
     import torch
 
+    with _upright_rgb(path, size) as image:
+        small = image.resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    return torch.from_numpy(np.array(small)).permute(2, 0, 1)
+
+
+def thumbnail(path: str | Path, longest: int) -> Image.Image:
+    """The image file, upright and RGB, its longer side at most so many pixels; raises a TrilabelError as `decode`."""
+    with _upright_rgb(path, longest) as image:
+        image.thumbnail((longest, longest), Image.Resampling.BILINEAR, reducing_gap=3.0)
+        return image
+
+
+@contextmanager
+def _upright_rgb(path: str | Path, size: int) -> Iterator[Image.Image]:
+    """The image, at least of this size if it has it; errors inside are told as those of the file."""
     try:
         with open_image(path) as file:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
@@ -96,7 +111,7 @@ def decode(path: str | Path, size: int) -> "Tensor":
             image = _upright(file, to_8_bit(file) if has_more_than_8_bits(file) else file)
             if image.mode == "P" and "transparency" in image.info:
                 image = image.convert("RGBA")  # same colors in the end, but PIL warns about a direct conversion
-            small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+            yield image.convert("RGB")
     except TrilabelError:
         raise
     except FileNotFoundError:
@@ -106,7 +121,6 @@ def decode(path: str | Path, size: int) -> "Tensor":
     except Exception as error:  # PIL raises a dozen kinds of errors for damaged bytes
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrilabelError(f"{path}: broken image ({reason})") from None
-    return torch.from_numpy(np.array(small)).permute(2, 0, 1)
 
 
 def missing_image(path: str | Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.command_line import Capture, call, complaint, result
 from tests.support.stopped import stopped_command
 from trilabel.data import read
+from trilabel.review.store import AnswerStore, Record
 
 
 def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
@@ -100,4 +101,22 @@ def test_names_that_a_spreadsheet_runs(tmp_path, capsys):
         assert "'=1+1" in out.read_text()
     assert "no option 'safe_cells' here" in complaint(
         capsys, "data", "convert", tmp_path / "a.csv", "--out", tmp_path / "c.trilabel", "--safe-cells"
+    )
+
+
+def test_what_people_confirmed_is_written_too(photos: Path, capsys: Capture) -> None:
+    store = AnswerStore(photos / "answers.db")
+    one = Record("b", "photos/a.png", "dog", 1, False, "anna", "", "grid", "", 1, 0.9, "run", "")
+    store.add([one, one._replace(image="photos/b.png", cls="cat", value=0), one._replace(cls="cow")])
+    store.close()
+    for name in ("confirmed.csv", "confirmed.trilabel"):
+        command = ("data", "convert", photos / "one.csv", "--answers", photos / "answers.db", "--out", photos / name)
+        assert result(capsys, *command)["known"] == 4
+        assert read(photos / name).labels.to_signed().tolist() == [[1, 1], [-1, 1]]
+    assert call(*command, "--overwrite") == 0
+    told = "1 label confirmed by people, 1 of them against the data; 1 undecided; 1 of other images or classes"
+    assert told in capsys.readouterr().err
+    other = photos / "confirmed.trilabel"
+    assert "cannot be read or written as a store of answers" in complaint(
+        capsys, "data", "convert", photos / "one.csv", "--answers", other, "--out", photos / "x.csv"
     )
