@@ -1,71 +1,122 @@
-"""Answers of people to questions about single labels: an audit table with its column filled in, or a review's store."""
+"""Answers of people to questions about single labels: what counts where they contradict each other, or the data.
+
+They come from the store of a review (`trilabel.review.store`), or from an audit table with its column filled in.
+"""
 
 import csv
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trilabel.data.dataset import Dataset
 from trilabel.data.tables import read_rows
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
-from trilabel.input_files import open_input
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
+from trilabel.printable import plural
 
 AUDIT_HEADER = ("image", "class", "probability", "proposed", "answer")
 _MEANINGS = {"1": 1, "yes": 1, "true": 1, "present": 1, "0": -1, "no": -1, "false": -1, "absent": -1, "?": 0, "": 0}
-_SQLITE = b"SQLite format 3\0"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What somebody said about one label."""
+class Answer(NamedTuple):
+    """What a person last said of a label."""
 
     image: str
     cls: str
     value: int  # +1 present, −1 absent, 0 cannot tell
     who: str = ""
-    when: str = ""  # ISO date and time
-    proposed: int = 0  # +1 or −1 where a program proposed a value
-    random: bool = False  # drawn at random among what was proposed alike, so that answers say how right proposals are
+    when: str = ""  # UTC, as 2026-01-31T12:00:00.000Z
+    view: str = ""  # where it was asked: grid, images, mistakes, questions, audit
+    random: bool = False  # whether it was drawn at random from all labels that were proposed alike (present, or absent)
+    proposed: int = 0  # +1, −1, or 0 where nothing was
+    probability: float | None = None  # that it is present, as the model believed
+
+
+class Applied(NamedTuple):
+    """How many labels became what."""
+
+    confirmed: int  # labels that people confirmed as present or absent
+    changed: int  # of them, those of which the data said the contrary
+    undecided: int  # labels that they could not tell, or were of two minds about: as the data has them
+    elsewhere: int  # labels of other images or classes
+
+    def describe(self) -> str:
+        """A line for people.
+
+        >>> Applied(120, 1, 2, 0).describe()
+        '120 labels confirmed by people, 1 of them against the data; 2 undecided'
+        """
+        parts = [f"{plural(self.confirmed, 'label')} confirmed by people, {self.changed:,} of them against the data"]
+        parts += [f"{self.undecided:,} undecided"] if self.undecided else []
+        return "; ".join(parts + ([f"{self.elsewhere:,} of other images or classes"] if self.elsewhere else []))
 
 
 class Answered(NamedTuple):
-    """Answers found in labels: +1 or −1 for a row and a column each, and how many contradicted a known label."""
+    """Labels that people confirmed, by row and column of some labels."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
-    values: NDArray[np.int8]
+    values: NDArray[np.int8]  # +1 or −1
     proposed: NDArray[np.int8]  # +1 or −1 where it was drawn at random among what was proposed so; else 0
-    contradictions: int
+    applied: Applied
 
 
-def read_answers(path: str | Path) -> list[Answer]:
-    """All answers in a file, later ones after earlier ones; questions that nobody answered are left out."""
+def confirmed(answers: Sequence[Answer]) -> dict[tuple[str, str], int]:
+    """(image, class) -> +1 or −1 as most people said who could tell; 0 where they are of two minds, or none could.
+
+    >>> answer = Answer("a.jpg", "cat", 1, "anna")
+    >>> confirmed([answer, answer._replace(who="ben", value=0)]), confirmed([answer, answer._replace(value=-1)])
+    ({('a.jpg', 'cat'): 1}, {('a.jpg', 'cat'): 0})
+    """
+    sums = dict[tuple[str, str], int]()
+    for answer in answers:
+        key = (answer.image, answer.cls)
+        sums[key] = sums.get(key, 0) + answer.value
+    return {key: (total > 0) - (total < 0) for key, total in sums.items()}
+
+
+def find_answers(answers: Sequence[Answer], labels: Labels) -> Answered:
+    """What people confirmed of these labels (`confirmed`)."""
+    values = confirmed(answers)
+    drawn = {(answer.image, answer.cls): answer.proposed for answer in answers if answer.random}
+    rows = labels.ids.positions(Names([image for image, _ in values]))
+    columns = labels.classes.positions(Names([cls for _, cls in values]))
+    signs = np.fromiter(values.values(), np.int8, len(values))
+    proposed = np.array([drawn.get(key, 0) for key in values], np.int8)
+    here = (rows >= 0) & (columns >= 0)
+    told = here & (signs != 0)
+    found = Labels.from_entries(rows[told], columns[told], signs[told], labels.classes, labels.ids)
+    changed = int((labels.csr.multiply(found.csr).data < 0).sum())
+    applied = Applied(found.known, changed, int((here & (signs == 0)).sum()), int((~here).sum()))
+    return Answered(rows[told], columns[told], signs[told], proposed[told], applied)
+
+
+def labels_with(labels: Labels, found: Answered) -> Labels:
+    """Labels in which what people confirmed is known; they are right where the data says the contrary."""
+    if not len(found.rows):
+        return labels
+    own = Labels.from_entries(found.rows, found.columns, found.values, labels.classes, labels.ids)
+    return labels.merge(own, conflict="second")
+
+
+def with_answers(dataset: Dataset, answers: Sequence[Answer]) -> tuple[Dataset, Applied]:
+    """The data set with what people confirmed as known labels; they are right where the data says the contrary.
+
+    Where several answered, the majority counts; without one, the label stays as it is.
+    """
+    found = find_answers(answers, dataset.labels)
+    return replace(dataset, labels=labels_with(dataset.labels, found)), found.applied
+
+
+def read_answer_table(path: str | Path) -> list[Answer]:
+    """The answers in a table of questions (image, class, answer, perhaps proposed); open questions are left out."""
     path = Path(path)
-    try:
-        with open_input(path) as file:
-            store = file.read(len(_SQLITE)) == _SQLITE
-    except FileNotFoundError:
-        raise TrilabelError(f"{path}: no such file of answers") from None
-    if store:
-        # By name: the review stands above this room, and a table of answers must be read without it.
-        return [_own(answer) for answer in import_module("trilabel.review.store").read_answers(path)]
-    return _read_table(path)
-
-
-def _own(answer: object) -> Answer:
-    names = ("image", "cls", "value", "who", "when", "proposed", "random")
-    return Answer(**{name: getattr(answer, name) for name in names if hasattr(answer, name)})
-
-
-def _read_table(path: Path) -> list[Answer]:
     rows = read_rows(path, ",")
     _, header = next(rows, (1, []))
     names = [cell.strip().lower() for cell in header]
@@ -88,39 +139,6 @@ def _read_table(path: Path) -> list[Answer]:
             sign = 0 if proposed < 0 else _MEANINGS.get(cells[proposed].strip().lower(), 0)
             found.append(Answer(cells[image], cells[cls], value, proposed=sign, random=bool(sign)))
     return found
-
-
-def find_answers(answers: Sequence[Answer], labels: Labels, where: str | Path) -> Answered:
-    """The answers by row and column of the labels.
-
-    The last answer of a person to a question counts, and of several people the majority; without one, nothing does.
-    Answers about other images or classes are refused. where: the file of the answers, for messages.
-    """
-    last = {(answer.image, answer.cls, answer.who): answer for answer in answers}
-    sums, drawn = Counter[tuple[str, str]](), dict[tuple[str, str], int]()
-    for (image, cls, _), answer in last.items():
-        sums[image, cls] += answer.value
-        if answer.random:
-            drawn[image, cls] = answer.proposed
-    told = [label for label, total in sums.items() if total]
-    rows = labels.ids.positions(Names(image for image, _ in told))
-    columns = labels.classes.positions(Names(cls for _, cls in told))
-    for what, places, part in (("image", rows, 0), ("class", columns, 1)):
-        for place in np.flatnonzero(places < 0)[:1]:
-            name = told[int(place)][part]
-            raise TrilabelError(f"{where}: an answer about {what} {name!r}, which these labels do not have")
-    values = np.array([np.sign(sums[label]) for label in told], np.int8)
-    proposed = np.array([drawn.get(label, 0) for label in told], np.int8)
-    own = Labels.from_entries(rows, columns, values, labels.classes, labels.ids)
-    return Answered(rows, columns, values, proposed, int((labels.csr.multiply(own.csr).data < 0).sum()))
-
-
-def with_answers(labels: Labels, found: Answered) -> Labels:
-    """Labels in which the answers are known; where one contradicts a known label, the answer counts."""
-    if not len(found.rows):
-        return labels
-    own = Labels.from_entries(found.rows, found.columns, found.values, labels.classes, labels.ids)
-    return labels.merge(own, conflict="second")
 
 
 def write_questions(path: str | Path, questions: Iterable[tuple[str, str, float, int]]) -> None:

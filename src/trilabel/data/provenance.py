@@ -59,6 +59,16 @@ def provenance_writer(path: Path, classes: Names, run: str, date: str) -> Iterat
                 yield _TextWriter(file, classes, run, date, mark)
 
 
+def beside(out: Path, what: str, kind: str) -> Path:
+    """The name of another table beside a file or folder.
+
+    >>> str(beside(Path("a/filled.csv.gz"), "audit", "csv"))
+    'a/filled.audit.csv'
+    """
+    suffix = "".join(out.suffixes[-2:]) if out.suffix.lower() == ".gz" else out.suffix
+    return out.with_name(f"{out.name.removesuffix(suffix)}.{what}.{kind}")
+
+
 def check_name(path: Path) -> None:
     """Refuses a name that does not say which kind of table it is."""
     if path.suffix.lower() != PARQUET and table_suffix(path) not in DELIMITERS:

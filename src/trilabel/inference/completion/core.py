@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from trilabel.data.answers import Answered, with_answers
+from trilabel.data.answers import Answered, labels_with
 from trilabel.errors import TrilabelError
 from trilabel.inference.completion.audits import audits_of, decided_answers
 from trilabel.inference.completion.blocks import blocks
@@ -68,7 +68,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
     else:
         found = _assumed(table, fair, given)
     log.info(found.basis.note)
-    final = labels if given.answered is None else with_answers(labels, given.answered)
+    final = labels if given.answered is None else labels_with(labels, given.answered)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     answers = np.zeros((2, labels.shape[1]), np.int64)
     if given.answered is not None:
@@ -95,7 +95,7 @@ def _without_new(labels: Labels, answered: Answered | None) -> Labels:
     """
     if answered is None or not len(answered.rows):
         return labels
-    corrected = with_answers(labels, answered).csr
+    corrected = labels_with(labels, answered).csr
     was_known = labels.csr.copy()
     was_known.data = np.ones_like(was_known.data)
     kept = sp.csr_array(corrected.multiply(was_known))

@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from trilabel.data.answers import write_questions
+from trilabel.data.dataset import Dataset
 from trilabel.data.provenance import LabelOrigins
 from trilabel.inference.completion.blocks import Block, block_of, blocks
 from trilabel.inference.completion.odds import LogOdds
@@ -45,6 +47,7 @@ class Completion:
     mistakes: list[Mistake]
     run: str
     date: str
+    dataset: Dataset | None = None  # whose labels these are
 
     def __repr__(self) -> str:
         found = self.summary
@@ -77,6 +80,38 @@ class Completion:
         found = self.decided(odds)
         found *= block.usable[:, None]
         return np.where(block.signs != 0, block.signs, found), odds
+
+    def write(
+        self,
+        out: str | Path,
+        format: str | None = None,
+        like: str | Path | None = None,
+        options: Mapping[str, Any] | None = None,
+        provenance: str | Path | None = None,
+    ) -> list[str]:
+        """Writes the labels; returns notes on what the file cannot say.
+
+        format: one that can be written; None: by the name. like: the table that the labels were read from, with these
+        options: it is written again, the same rows, columns and words, with its holes filled. provenance: also a table
+        (.csv, .csv.gz, .parquet) of where each label comes from, and its probability.
+        """
+        from trilabel.inference.completion.writing import write_labels, write_provenance
+
+        notes = write_labels(self, Path(out), format, None if like is None else Path(like), options or {})
+        if provenance is not None:
+            write_provenance(self, Path(provenance))
+        return notes
+
+    def audit(self, out: str | Path, count: int) -> int:
+        """Writes so many questions, drawn at random among what is decided, for people; returns how many there are.
+
+        Their answers (1 or 0 in the column `answer`) are the argument `answers` of the next `complete`.
+        """
+        from trilabel.inference.completion.audits import draw_questions
+
+        questions = draw_questions(self, count)
+        write_questions(out, questions)
+        return len(questions)
 
     @cached_property
     def labels(self) -> Labels:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from trilabel.inference.completion.counts import Counts
 from trilabel.inference.completion.deciding import Rules
+from trilabel.inference.completion.result import Completion
 from trilabel.inference.completion.rules import Decided, Wanted, threshold
 from trilabel.inference.score_table import ScoreTable
 from trilabel.labels import Labels
@@ -82,6 +83,18 @@ def summary_of(
         "not_decided_images": int((~table.held_out).sum()),
         "classes": by_class,
     }
+
+
+def truth_of(completion: Completion, truth: Labels) -> dict[str, dict[str, int]]:
+    """Of the labels decided as present, and as absent: how many are right by labels that were hidden on purpose."""
+    found = {side: {"right": 0, "decided": 0} for side in ("present", "absent")}
+    for rows, origins in completion.origins():
+        true = truth.csr[rows[0] : rows[-1] + 1].toarray()
+        for sign, side in ((1, "present"), (-1, "absent")):
+            told = (origins.sources == 0) & (origins.values == sign) & (true != 0)
+            found[side]["decided"] += int(told.sum())
+            found[side]["right"] += int((true[told] == sign).sum())
+    return found
 
 
 def _needed(decided: Decided) -> list[int | None]:
