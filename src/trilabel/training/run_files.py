@@ -76,16 +76,6 @@ class RunFiles:
         return self.path / "scores.json"
 
     @property
-    def completion(self) -> Path:
-        """What `complete` decided, and what it promises."""
-        return self.path / "completion.json"
-
-    @property
-    def mistakes(self) -> Path:
-        """A table of known labels that are probably wrong."""
-        return self.path / "mistakes.csv"
-
-    @property
     def folds(self) -> Path:
         """Where models are trained on parts of the images."""
         return self.path / "folds"

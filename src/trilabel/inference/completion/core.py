@@ -111,7 +111,10 @@ def _confirmed(labels: Labels, answered: Answered | None) -> sp.csr_array:
 
 def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Given) -> _Found:
     odds = fit_odds(known, *labels.shape)
-    suspects = Suspects(fit_mistakes(known, odds.fold, labels.shape[1]))
+    model = fit_mistakes(known, odds.fold, labels.shape[1])
+    suspects = None if model.is_weak else Suspects(model)
+    if suspects is None:
+        log.info("no suspected mistakes: the scores are too weak to tell them from errors of the model")
     parts = _count(table, labels, odds, suspects)
     pool = labels[table.held_out] if not table.held_out.all() else labels
     hidden = find_hidden(parts, pool, given.settings, given.wanted.of_bounds)
@@ -121,7 +124,8 @@ def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Give
     counts = counts.shifted(bins)
     decided = decide_by_known(counts, hidden, given.wanted)
     basis = Basis("promise", hidden.assumption, hidden.note, _audit_checks(table, labels, odds, given))
-    return _Found(odds, counts, decided, basis, suspects.list(table, given.answered))
+    mistakes = [] if suspects is None else suspects.list(table, given.answered)
+    return _Found(odds, counts, decided, basis, mistakes)
 
 
 def _bins_added(counts: Counts, hidden: Hidden) -> NDArray[np.int64]:

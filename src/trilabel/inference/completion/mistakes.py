@@ -22,6 +22,7 @@ _FEW_LABELS = 1.0  # as in `metrics.fit_calibration`
 _RARE = 4.0  # a priori mistakes are rare: as if so many labels had been looked at and were right
 _LEAST = 1e-4  # of the share of mistakes
 _MOST_FITTED = 300_000  # known labels
+_WEAK = 0.2  # a share of mistakes from which it is likelier that the scores are weak than that labels are so bad
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class MistakeModel:
     wrongly_present: Floats  # F: a
     wrongly_absent: Floats  # F: b
     fold: NDArray[np.uint8]  # N
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether scores are too weak to tell mistakes from errors of the model."""
+        return max(self.wrongly_present.mean(), self.wrongly_absent.mean()) > _WEAK
 
     def __call__(self, known: KnownLabels) -> tuple[Floats, Floats]:
         """n each: how likely it is a mistake, and how likely the class is present in truth."""

@@ -13,7 +13,9 @@ def describe(summary: Mapping[str, Any]) -> list[str]:
     """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious."""
     filled = ", ".join(f"{summary[f'filled_{side}']:,} filled as {side}" for side in _SIDES)
     holes, images = plural(summary["holes"], "unknown label"), plural(summary["images"], "image")
-    lines = [f"{holes} of {images}: {filled}, {summary['left_unknown']:,} left unknown", _basis(summary)]
+    lines = [f"{holes} of {images}: {filled}, {summary['left_unknown']:,} left unknown"]
+    if summary["filled_present"] or summary["filled_absent"]:
+        lines.append(_basis(summary))
     lines += _checked(summary) + _left(summary)
     if skipped := summary["not_decided_images"]:
         lines.append(
@@ -22,7 +24,9 @@ def describe(summary: Mapping[str, Any]) -> list[str]:
         )
     if count := summary["mistakes"]["count"]:
         share = summary["mistakes"]["expected_share"]
-        lines.append(f"{plural(count, 'known label')} to look at, of which {share:.0%} are probably wrong")
+        lines.append(
+            f"{plural(count, 'known label')} to look at, of which {share:.0%} are probably wrong (mistakes.csv)"
+        )
     return lines
 
 
@@ -57,16 +61,15 @@ def _checked(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _left(summary: Mapping[str, Any]) -> list[str]:
-    """Classes of which nothing could be filled in as present, or as absent."""
-    lines = []
-    for side in _SIDES:
-        left = [
-            one
-            for one in summary["classes"]
-            if one[f"threshold_{side}"] is None and (one["left_unknown"] or one["needed"])
-        ]
-        if left:
-            names = [one["name"] + (f" ({one['needed']:,} more)" if one["needed"] else "") for one in left]
-            more = "; in brackets: known labels that would do" if any(one["needed"] for one in left) else ""
-            lines.append(f"nothing filled as {side} in {plural(len(left), 'class')}: {truncate_list(names)}{more}")
-    return lines
+    """Classes in which nothing could be filled in, and how many more known labels would change that."""
+    found: dict[str, list[str]] = {}
+    for one in summary["classes"]:
+        sides = [side for side in _SIDES if one[f"threshold_{side}"] is None]
+        if sides and one["left_unknown"]:
+            more = f" ({one['needed']:,} more)" if one["needed"] else ""
+            found.setdefault(" or ".join(sides), []).append(one["name"] + more)
+    told = [
+        f"nothing filled as {sides} in {plural(len(names), 'class')}: {truncate_list(names)}"
+        for sides, names in found.items()
+    ]
+    return told and [*told[:-1], f"{told[-1]} (how many more known labels would do)"]
