@@ -162,7 +162,7 @@ def _assumed(table: ScoreTable, labels: Labels, given: Given) -> _Found:
     odds = assumed_odds(table.logits[pool], labels[pool], silence)
     counts = total(_count(table, labels, odds, None))
     proposed = propose(counts, given.wanted)
-    assumption = f"nothing is known to be absent, so that nothing can be promised; {silence.note}"
+    assumption = f"nothing is known to be absent, and {silence.note}"
     answered = given.answered
     if answered is None or not answered.proposed.any():
         return _Found(odds, counts, proposed, Basis("assumption", assumption, assumption, {}), [])

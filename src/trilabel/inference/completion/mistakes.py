@@ -38,7 +38,7 @@ class MistakeModel:
     @property
     def is_weak(self) -> bool:
         """Whether scores are too weak to tell mistakes from errors of the model."""
-        return max(self.wrongly_present.mean(), self.wrongly_absent.mean()) > _WEAK
+        return bool(max(self.wrongly_present.mean(), self.wrongly_absent.mean()) > _WEAK)
 
     def __call__(self, known: KnownLabels) -> tuple[Floats, Floats]:
         """n each: how likely it is a mistake, and how likely the class is present in truth."""

@@ -83,8 +83,8 @@ class AssumedOdds:
     def __call__(
         self, rows: NDArray[np.int64], logits: NDArray[np.float32], signs: NDArray[np.int8]
     ) -> NDArray[np.float32]:
-        level = torch.from_numpy(logits) + self.biases
-        found: NDArray[np.float32] = (level + self.silence.log_factor(level, torch.from_numpy(signs))).numpy()
+        level = torch.tensor(logits) + self.biases  # the file of scores is mapped for reading only
+        found: NDArray[np.float32] = (level + self.silence.log_factor(level, torch.tensor(signs))).numpy()
         return found
 
 

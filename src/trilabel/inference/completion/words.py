@@ -34,8 +34,8 @@ def _basis(summary: Mapping[str, Any]) -> str:
     shares = " and ".join(f"{summary['precision'][side]:.0%} of those filled as {side}" for side in _SIDES)
     if summary["basis"] == "assumption":
         return (
-            f"assumption, no promise: {shares} should be right, if {summary['assumption'].partition('; ')[2]} "
-            "(nothing is known to be absent; --audit 200 writes questions whose answers bear a promise)"
+            f"assumption, no promise: {shares} are right if this holds: {summary['assumption']}; --audit 200 writes "
+            "questions whose answers turn it into a promise"
         )
     by = "answers to questions drawn at random" if summary["basis"] == "audit" else "known labels"
     given = f"; {summary['assumption']}" if summary["assumption"] and summary["basis"] == "promise" else ""
