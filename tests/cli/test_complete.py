@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import trilabel as tl
-from tests.support.command_line import Capture, call, complaint, result
+from tests.support.command_line import QUICK, Capture, call, complaint, result
 from trilabel.data.provenance import read_predicted
 from trilabel.inference.completion import folds
 from trilabel.review.store import AnswerStore, Record
@@ -116,3 +116,24 @@ def test_wrong_usage(own: Path, command: list[object], tmp_path: Path, capsys: C
     assert "not a run folder" in complaint(capsys, "complete", tmp_path, *command[2:])
     (tmp_path / "odd.csv").write_text("image,class,answer\na.png,cat,perhaps\n")
     assert "row 2: answer 'perhaps'" in complaint(capsys, *command, "--answers", tmp_path / "odd.csv")
+
+
+@pytest.mark.parametrize("predicted", ["soft", "hard"])
+def test_training_on_a_completed_table_keeps_known_and_predicted_apart(
+    project: Path, command: list[object], tmp_path: Path, capsys: Capture, predicted: str
+) -> None:
+    assert call(*command) == 0
+    table, provenance = tmp_path / "filled.csv", tmp_path / "filled.provenance.csv"
+    learn = ("train", table, "--images", project / "photos", *QUICK)
+    assert call(*learn, "--out", tmp_path / "again", "--provenance", provenance, "--predicted", predicted) == 0
+    known = tl.data.read(project / "labels.csv", images=project / "photos").labels
+    learned = tl.Labels.load(tmp_path / "again/labels.npz")
+    assert learned == known[known.ids.positions(learned.ids)]  # what was predicted is in the table, not here
+    judged = tl.Labels.load(tmp_path / "again/validation_labels.npz")
+    assert judged == known[known.ids.positions(judged.ids)]
+    about = RunFolder(tmp_path / "again").read()
+    assert about.config.method == "taught" and about.config.settings["hard"] == (predicted == "hard")
+    assert call("train", "--resume", tmp_path / "again", "--epochs", "3") == 0
+    assert "--provenance and --method" in complaint(
+        capsys, *learn, "--out", tmp_path / "x", "--provenance", provenance, "--method", "role", code=2
+    )

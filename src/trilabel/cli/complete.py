@@ -150,8 +150,8 @@ class Complete:
         about.require(["format"], self.run)
         source = dict(about.source)
         dataset, data = read_training_data(source, about.config).dataset, str(source["data"])
-        # Labels that were hidden on purpose are in the table, which would say more than the run knew.
-        like = "" if are_scenes(data) or "hide" in source else data
+        # Labels that were hidden on purpose, or predicted, are in the table, which would say more than the run knew.
+        like = "" if are_scenes(data) or {"hide", "provenance"} & source.keys() else data
         return dataset, like, _of_cells({name: value for name, value in source.items() if name != "data"})
 
 
