@@ -53,7 +53,7 @@ SETTINGS = {
     "keep-share=0.5": "50 %, at random",
     "class=0.1": "10 %, by class",
     "class=0.5": "50 %, by class",
-    "keep-share=0.1,5": "named: 50 %, 10 %",
+    "keep-share=0.1,5": "50 %/10 %, named",
 }
 
 
