@@ -81,7 +81,7 @@ class Complete:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
-        from trilabel.cli.answers import read_answers
+        from trilabel.cli.answers import read_any_answers
         from trilabel.inference.completion.words import describe
 
         files = self._check()
@@ -93,7 +93,7 @@ class Complete:
             precision=self.precision,
             precision_absent=self.precision_absent,
             confidence=self.confidence,
-            answers=() if self.answers is None else read_answers(self.answers),
+            answers=() if self.answers is None else read_any_answers(self.answers),
             folds=self.folds,
             settings=split_pairs("--set", self.set),
             device=self.device,
