@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trilabel.training.splits import TrainingSplit
 
 SCENES = "scenes"  # the name of the data set that is drawn by code
+_OF_TRAINING = ("hide", "hide_seed", "answers")  # what a run did with the data once it was read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +136,14 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     if options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
     about.require(["format"], run)
-    return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+    return read_data(source.pop("data"), {k: v for k, v in source.items() if k not in _OF_TRAINING})
 
 
 def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSplit":
     """The data set of a run, split for training, with the same training labels hidden as in the run."""
     from trilabel.training.splits import split_for_training
 
-    options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
+    options = {name: value for name, value in source.items() if name not in ("data", *_OF_TRAINING)}
     split = split_for_training(read_data(source["data"], options), config)
     return split.hide(source["hide"], source["hide_seed"]) if "hide" in source else split
 
@@ -152,6 +153,8 @@ def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
     from trilabel.data import formats
 
     data = source["data"]
+    if "answers" in source:
+        source = {**source, "answers": absolute_path(str(source["answers"]))}
     if are_scenes(data):
         return dict(source)
     files = {name for name, what in _splits(source).items() if isinstance(what, str)}
