@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trilabel.config import Config
     from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
+    from trilabel.inference.completion.api import complete
     from trilabel.inference.export.api import export
     from trilabel.inference.loading import load
     from trilabel.inference.predictor import Model
@@ -30,6 +31,7 @@ __all__ = [
     "Run",
     "TrilabelError",
     "__version__",
+    "complete",
     "data",
     "expected_positives",
     "export",
@@ -57,6 +59,7 @@ _NAMES = {
     "Model": "inference.predictor",
     "Run": "training.run_folder",
     "TrilabelError": "errors",
+    "complete": "inference.completion.api",
     "expected_positives": "labels.expected_positives",
     "export": "inference.export.api",
     "load": "inference.loading",

@@ -1,4 +1,4 @@
-"""`--answers`: what people confirmed, from the store of a review or from a table of questions with its answers."""
+"""Answers of people, from whichever file they are in."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +9,10 @@ if TYPE_CHECKING:
 _TABLES = (".csv", ".tsv", ".txt")
 
 
-def read_answers(path: str | Path) -> "list[Answer]":
-    """The answers in a store, or in a table (image, class, answer)."""
+def read_answers(path: Path) -> "list[Answer]":
+    """From the store of a review, or from a table of questions with its column answer filled in."""
     from trilabel.data.answers import read_answer_table
     from trilabel.review import store
 
-    if Path(path).suffix.lower() in _TABLES and not store.is_store(path):
-        return read_answer_table(path)
-    return store.read_answers(path)
+    table = path.suffix.lower() in _TABLES and not store.is_store(path)
+    return read_answer_table(path) if table and path.exists() else store.read_answers(path)

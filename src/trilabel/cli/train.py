@@ -100,7 +100,7 @@ class Train:
             with lock_run(out):  # before data is read, which may take long
                 RunFolder(out).check(resume, self.overwrite)
         split = read_training_data(source, config)
-        answers = read_answers(source["answers"]) if "answers" in source else []
+        answers = read_answers(Path(source["answers"])) if "answers" in source else []
         return tl.train(split, config, out, answers=answers, resume=resume, overwrite=self.overwrite, source=source)
 
     def chosen_config(self) -> Config:

@@ -29,7 +29,8 @@ class Convert:
     write: NamesAndValues = ()
     """Options of the format to write, NAME=VALUE, such as files=copy; docs/formats.md has them."""
     answers: Path | None = None
-    """Answers of people (the store of trilabel review, or an audit table filled in); what they confirmed is known."""
+    """Answers of people (the store of trilabel review, or a table with a column answer): what they confirmed becomes
+    known."""
     layout: Layout = "wide"
     """Layout of a table: a column per class, or a row per label."""
     safe_cells: SafeCells = False
