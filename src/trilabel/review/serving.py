@@ -47,9 +47,9 @@ class ReviewOptions:
     broken: str = "stop"
 
 
-def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
+def open_proposals(dataset: Dataset, run: Path, device: str = "auto", broken: str = "stop") -> Proposals:
     """What a run proposes for a data set; scores that are missing are computed first."""
-    prepared, files = prepare_scores(options.run, dataset, options.device, options.broken), RunFiles(options.run)
+    prepared, files = prepare_scores(run, dataset, device, broken), RunFiles(run)
     logits = np.load(prepared.scores, mmap_mode="r", allow_pickle=False)
     present_from, absent_to = proposal_limits(
         files.path / "completion.json", list(map(str, dataset.classes)), prepared.thresholds
@@ -61,7 +61,7 @@ def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
             "for them are too sure; a run with --val folds scores each image without having learned from it"
         )
     return Proposals(
-        dataset.labels, logits, prepared.slope, prepared.shifts, present_from, absent_to, held_out, str(options.run)
+        dataset.labels, logits, prepared.slope, prepared.shifts, present_from, absent_to, held_out, str(run)
     )
 
 
