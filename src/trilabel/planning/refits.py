@@ -22,7 +22,7 @@ from trilabel.models import Output, create_head
 from trilabel.models.heads.gap import GapHead, GapSettings
 from trilabel.training.feature_fit import FeatureFit
 from trilabel.training.head_fit import choose_reach
-from trilabel.training.splits import validation_truth
+from trilabel.training.splits import judged_labels, validation_truth
 
 
 def features_of(
@@ -57,7 +57,7 @@ class Refits:
         fit = FeatureFit(config, head, kind(settings, learned, self.features.shape[1]), self.features[rows], learned)
         fit.run(self.reach)
         scores = fit.score(self.features[torch.from_numpy(test)]).numpy()
-        return metrics.mean_average_precision(scores, validation_truth(self.labels[test]))
+        return metrics.mean_average_precision(scores, validation_truth(judged_labels(self.config, self.labels[test])))
 
 
 def prepare_refits(features: Tensor, labels: Labels, config: Config, fewest: Labels) -> Refits:
@@ -67,7 +67,8 @@ def prepare_refits(features: Tensor, labels: Labels, config: Config, fewest: Lab
     chosen = _method(plain, labels, fewest)
     head = GapHead(features.shape[1], labels.shape[1], GapSettings(normalize=True))
     head.fit_normalization(features)
-    return Refits(features, labels, chosen, choose_reach(head.normalized(features), validation_truth(labels)))
+    truth = validation_truth(judged_labels(chosen, labels))
+    return Refits(features, labels, chosen, choose_reach(head.normalized(features), truth))
 
 
 def _method(config: Config, labels: Labels, fewest: Labels) -> Config:
