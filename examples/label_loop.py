@@ -28,7 +28,7 @@ def main(
     with quiet():  # weights that were pretrained on other scenes take the place of a downloaded file
         other = tl.data.scenes(train=images, val=100, test=1, seed=99)
         tl.train(other, replace(small(), epochs=epochs), folder / "pretrained", overwrite=True)
-    full = tl.data.scenes(train=images, val=0, test=1000)
+    full = tl.data.scenes(train=images, val=0, test=images // 2)
     rows, truth = full.rows_of("train"), full.labels.to_signed()
     hidden = full.with_labels(tl.simulate.apply_to_rows(full.labels, rows, "single-positive", 1200))
     (folder / "answers.db").unlink(missing_ok=True)  # each time from the beginning
@@ -45,8 +45,8 @@ def main(
         proposals = open_proposals(replace(hidden, labels=completed.known), run)
         guessed = np.where(known == 0, np.where(proposals.rows(0, len(full))[0][rows] >= 0.5, 1, -1), known)
         found.append([len(answers), 100 * (guessed == truth[rows]).mean(), 100 * right[filled].mean(), 100 * scores])
-        print("turn {}: {:5,.0f} answers; right: {:.2f} % of all labels, {:.1f} % of those filled in; mAP {:.1f} %".format(
-            turn, *found[-1]), flush=True)  # fmt: skip
+        text = "turn {}: {:5,.0f} answers; right: {:.2f} % of all labels, {:.1f} % of those filled in; mAP {:.1f} %"
+        print(text.format(turn, *found[-1]), flush=True)
         questions = choose_questions(proposals, rows, "valuable", budget)
         store.add(_answer(full, truth, row, column, turn) for row, column, _ in zip(*questions, strict=True))
     store.close()
