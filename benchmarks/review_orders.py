@@ -136,6 +136,7 @@ def draw(curves: dict[str, list[list[float]]], full: float, title: str, file: Pa
     axes.axhline(100 * full, color="black", linewidth=0.8, linestyle="--", label="all labels known")
     axes.set_xscale("symlog", linthresh=100)
     axes.set_xticks(GRID, [f"{number:,}" for number in GRID], rotation=45)
+    axes.set_xlim(-25, 1.2 * GRID[-1])
     axes.minorticks_off()
     axes.set(xlabel="questions answered", ylabel="test mAP (%)", title=title)
     axes.legend(fontsize=8)
