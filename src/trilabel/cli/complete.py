@@ -81,7 +81,7 @@ class Complete:
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
-        from trilabel.cli.answers import read_answers
+        from trilabel.cli.answers import read_any_answers
         from trilabel.inference.completion.words import describe
 
         files = self._check()
@@ -93,7 +93,7 @@ class Complete:
             precision=self.precision,
             precision_absent=self.precision_absent,
             confidence=self.confidence,
-            answers=() if self.answers is None else read_answers(self.answers),
+            answers=() if self.answers is None else read_any_answers(self.answers),
             folds=self.folds,
             settings=split_pairs("--set", self.set),
             device=self.device,
@@ -150,8 +150,8 @@ class Complete:
         about.require(["format"], self.run)
         source = dict(about.source)
         dataset, data = read_training_data(source, about.config).dataset, str(source["data"])
-        # Labels that were hidden on purpose are in the table, which would say more than the run knew.
-        like = "" if are_scenes(data) or "hide" in source else data
+        # Labels that were hidden on purpose, or predicted, are in the table, which would say more than the run knew.
+        like = "" if are_scenes(data) or {"hide", "provenance"} & source.keys() else data
         return dataset, like, _of_cells({name: value for name, value in source.items() if name != "data"})
 
 

@@ -57,10 +57,10 @@ class PlanQuestions:
         trust(self.trust)
         dataset = read_data(self.data, self.reading.chosen())
         if self.answers is not None:
-            from trilabel.cli.answers import read_answers
+            from trilabel.cli.answers import read_any_answers
             from trilabel.data.answers import with_answers
 
-            dataset, applied = with_answers(dataset, read_answers(self.answers))
+            dataset, applied = with_answers(dataset, read_any_answers(self.answers))
             log.info(f"{self.answers}: {applied.describe()}")
         from trilabel.planning.api import plan
 

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trilabel.data.cell_text import CellText, quoted
@@ -22,12 +23,14 @@ from trilabel.files import replacing
 from trilabel.input_files import check_regular
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
+from trilabel.labels.targets import LEFT_OUT, LOWEST, Targets
 
 COLUMNS = ("image", "class", "value", "source", "probability", "run", "date")
 SOURCES = ("predicted", "known", "confirmed")
 PARQUET = ".parquet"
 _STEPS = 10_000  # probabilities are written with four digits
 _ROWS_AT_ONCE = 1 << 20
+_LABELS_AT_ONCE = 1 << 22
 
 
 class LabelOrigins(NamedTuple):
@@ -185,6 +188,34 @@ def read_predicted(path: str | Path, labels: Labels) -> Predicted:
     if not len(found.rows):
         raise TrilabelError(f"{path}: no predicted label of these images; give the provenance of this table")
     return found
+
+
+def without_predicted(labels: Labels, path: str | Path) -> Labels:
+    """Labels without those that a provenance table calls predicted: what somebody knows."""
+    found = read_predicted(path, labels)
+    kept = labels.csr.copy()
+    own = sp.csr_array((np.ones(len(found.rows), np.int8), (found.rows, found.columns)), shape=labels.shape)
+    kept = sp.csr_array(kept - kept.multiply(own))
+    kept.eliminate_zeros()
+    kept.sort_indices()
+    return Labels(kept.astype(np.int8), labels.classes, labels.ids)
+
+
+def predicted_targets(path: str | Path, labels: Labels, hard: bool) -> Targets:
+    """Targets of unknown labels: their probabilities or, hard, what was decided; LEFT_OUT where nothing is told."""
+    found = read_predicted(path, labels)
+    chances = np.where(found.values == 0, np.nan, found.values > 0) if hard else found.probabilities
+    order = np.argsort(found.rows, kind="stable")
+    rows, columns = found.rows[order], found.columns[order]
+    values = np.where(np.isnan(chances), LEFT_OUT, chances)[order].astype(np.float32)
+    step, parts = max(1, _LABELS_AT_ONCE // labels.shape[1]), []
+    for start in range(0, len(labels), step):
+        known = labels.csr[start : start + step].toarray()
+        first, last = np.searchsorted(rows, (start, start + step))
+        block = np.full(known.shape, LEFT_OUT, np.float32)
+        block[rows[first:last] - start, columns[first:last]] = values[first:last]
+        parts.append(sp.csr_array(np.where((known != 0) | ((block >= 0) & (block < LOWEST)), np.float32(0), block)))
+    return Targets.from_csr(sp.csr_array(sp.vstack(parts, format="csr")), labels.classes, labels.ids)
 
 
 def _is_share(values: NDArray[np.float32]) -> NDArray[np.bool_]:

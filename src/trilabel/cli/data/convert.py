@@ -44,10 +44,10 @@ class Convert:
         options = check_writable(self.out, self.to, self.layout, self.overwrite, self.safe_cells, self.write)
         dataset = read_data(self.data, self.reading.chosen())
         if self.answers is not None:
-            from trilabel.cli.answers import read_answers
+            from trilabel.cli.answers import read_any_answers
             from trilabel.data.answers import with_answers
 
-            dataset, applied = with_answers(dataset, read_answers(self.answers))
+            dataset, applied = with_answers(dataset, read_any_answers(self.answers))
             log.info(f"{self.answers}: {applied.describe()}")
         warnings = write_dataset(dataset, self.out, self.to, options)
         labels = dataset.labels

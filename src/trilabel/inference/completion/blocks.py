@@ -31,6 +31,7 @@ def blocks(table: ScoreTable, labels: Labels, what: str) -> Iterator[Block]:
     with progress(what, images) as advance:
         for number, start in enumerate(range(0, images, size)):
             yield block_of(table, labels, np.arange(start, min(start + size, images)), number)
+            table.let_go()
             advance(min(size, images - start))
 
 
@@ -40,4 +41,6 @@ def block_of(table: ScoreTable, labels: Labels, rows: NDArray[np.int64], number:
     at = slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
     logits = np.asarray(table.logits[at], np.float32)
     usable = table.held_out[at] & ~np.isnan(logits[:, 0] if logits.shape[1] else np.zeros(len(rows)))
+    if not usable.all():
+        logits = np.where(usable[:, None], logits, np.float32(0))  # what is not known is no number
     return Block(number, rows, logits, labels.csr[at].toarray(), usable)

@@ -40,6 +40,7 @@ def known_of(table: ScoreTable, labels: Labels, rows: NDArray[np.int64]) -> Know
     part = labels.csr[rows].tocoo()
     place, columns = part.coords
     logits = np.asarray(table.logits[rows])[place, columns].astype(np.float64)
+    table.let_go()
     good = ~np.isnan(logits)
     return KnownLabels(
         rows[place[good]], columns[good].astype(np.int64), logits[good].clip(-50, 50), (part.data > 0)[good]

@@ -71,7 +71,7 @@ def decide_by_known(counts: Counts, hidden: Hidden, wanted: Wanted) -> Decided:
     unknown, known = counts.unknown.sum(1).astype(np.float64), (counts.positives + counts.negatives).sum(1)
     estimated = wanted.confidence if hidden.certain else wanted.of_tests
     # That all unknown labels are absent needs no estimate, and where few are present it is nearly so.
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         at_most = unknown / counts.negatives.sum(1)
     sure = _room(wanted.confidence) * at_most <= _room(estimated) * hidden.negative_weight
     present_side = Side(

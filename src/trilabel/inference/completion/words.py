@@ -72,4 +72,6 @@ def _left(summary: Mapping[str, Any]) -> list[str]:
         f"nothing filled as {sides} in {plural(len(names), 'class')}: {truncate_list(names)}"
         for sides, names in found.items()
     ]
-    return told and [*told[:-1], f"{told[-1]} (how many more known labels would do)"]
+    if any(one["needed"] for one in summary["classes"]) and told:
+        told[-1] += "; in brackets: so many more known labels would do"
+    return told
