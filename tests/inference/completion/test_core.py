@@ -76,6 +76,18 @@ def test_thresholds_are_of_the_probabilities_that_are_written(drawn) -> None:
             np.testing.assert_array_equal(value[sure] == 1, p[sure] > limit)
 
 
+def test_the_calibration_gives_about_these_probabilities(drawn) -> None:
+    """In the mean of the parts of the images, which is what other commands start from."""
+    logits, truth = drawn
+    labels = simulate.apply(Labels.from_signed(truth), "keep-share=0.3,3", 0)
+    found = complete_scores(scored(logits, labels), labels)
+    line = found.summary["calibration"]
+    ours = 1 / (1 + np.exp(-(line["slope"] * logits + line["shifts"])))
+    for rows, origins in found.origins():
+        unknown = labels.to_signed()[rows] == 0
+        assert np.abs(ours[rows] - origins.probabilities)[unknown].max() < 0.05
+
+
 def test_a_class_with_few_known_labels_is_left_and_it_says_how_many_more_would_do() -> None:
     random = np.random.default_rng(0)
     z = random.normal(0, 4, (300, 2))

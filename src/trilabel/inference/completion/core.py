@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,6 +76,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         answers = decided_answers(table, fair, found.odds, found.decided, given.answered)
     summary = summary_of(table, final, found.counts, found.decided, found.basis, given.wanted, answers)
     summary |= {"date": date, "data": given.data, "mistakes": _counted(found.mistakes)}
+    summary["calibration"] = _calibration(found.odds)
     return Completion(
         final,
         _confirmed(final, given.answered),
@@ -86,6 +88,14 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         given.run,
         date,
     )
+
+
+def _calibration(odds: LogOdds) -> dict[str, Any] | None:
+    """How scores become log-odds of unknown labels; None where those of one label depend on others of its image."""
+    if not isinstance(odds, CalibratedOdds):
+        return None
+    slope, shifts = odds.line()
+    return {"slope": round(slope, 6), "shifts": [round(shift, 6) for shift in shifts]}
 
 
 def _without_new(labels: Labels, answered: Answered | None) -> Labels:

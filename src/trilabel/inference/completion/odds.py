@@ -54,6 +54,10 @@ class CalibratedOdds:
         found: NDArray[np.float64] = known.logits * self.slopes[fold] + self.shifts[fold, known.columns]
         return found
 
+    def line(self) -> tuple[float, list[float]]:
+        """(slope, C shifts) of the log-odds of unknown labels, in the mean of the parts."""
+        return float(self.slopes.mean()), (self.shifts.mean(0) + self.unknown).tolist()
+
     def with_unknown(self, added: NDArray[np.float32]) -> "CalibratedOdds":
         """With what being unknown adds, C."""
         return replace(self, unknown=added)
