@@ -87,7 +87,8 @@ class Bench:
             found.append(self.test(signed))
             if until == 0 or (signed == 0).sum() < until - asked:
                 break
-            worth = orders.worth(order, self.chances(signed), signed, (signed > 0).sum(0), seed=1000 * seed + asked)
+            chances = np.zeros(signed.shape, np.float32) if order == "random" else self.chances(signed)
+            worth = orders.worth(order, chances, signed, (signed > 0).sum(0), seed=1000 * seed + asked)
             questions = orders.best_first(worth, until - asked)
             signed.ravel()[questions] = truth.ravel()[questions]
         return found
