@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from trilabel.version import __version__
 
 if TYPE_CHECKING:
-    from trilabel import data, losses, metrics, recipes
+    from trilabel import data, estimator, losses, metrics, recipes
     from trilabel.config import Config
     from trilabel.errors import TrilabelError
+    from trilabel.estimator import TriLabelClassifier
     from trilabel.inference.predictor import Model, load
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
@@ -23,9 +24,11 @@ __all__ = [
     "Labels",
     "Model",
     "Run",
+    "TriLabelClassifier",
     "TrilabelError",
     "__version__",
     "data",
+    "estimator",
     "expected_positives",
     "load",
     "losses",
@@ -37,6 +40,7 @@ __all__ = [
 
 _MODULES = {
     "data": "data",
+    "estimator": "estimator",
     "losses": "losses",
     "metrics": "metrics",
     "recipes": "recipes",
@@ -47,6 +51,7 @@ _NAMES = {
     "Labels": "labels",
     "Model": "inference.predictor",
     "Run": "training.run_folder",
+    "TriLabelClassifier": "estimator",
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
     "load": "inference.predictor",

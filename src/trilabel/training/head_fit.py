@@ -41,7 +41,8 @@ def plan_fit(job: Job, stage: Stage, images: ImageSource) -> tuple[Stage, Config
             head.start_at(class_logits(labels).to(features))
     reach = job.fabric.broadcast(choose_reach(head.normalized(features), labels))
     batch = max(config.batch_size, BATCH)
-    passes, lr = fit_schedule(reach, *features.shape, batch * job.processes.count, stage.epochs)
+    count, size = features.shape
+    passes, lr = fit_schedule(reach, count, size, batch * job.processes.count, stage.epochs)
     log.info(f"linear stage: features normalized, weights regularized by cross-validation (reach {reach:g})")
     taken = replace(config, batch_size=batch, accumulate=1, lr_schedule="cosine", weight_decay=0.0)
     return replace(stage, lr=lr), taken, passes

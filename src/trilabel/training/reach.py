@@ -19,7 +19,8 @@ from trilabel.labels import Labels
 BATCH = 256  # images per step, where there are as many
 _STEPS = 100  # at least, however few the images
 _REACHES = (0.25, 0.5, 1.0, 2.0, 4.0)  # 1: the best for 100 to 5,000 photographs of VOC 2012, or nearly
-_FOLDS, _MOST_IMAGES, _MOST_CLASSES, _TRIAL_STEPS = 4, 1_000, 40, 50  # of cross-validation: seconds on two cores
+MOST_IMAGES = 1_000  # of cross-validation, which with these numbers takes seconds on two cores
+_FOLDS, _MOST_CLASSES, _TRIAL_STEPS = 4, 40, 50
 _FEWEST = 5  # classes, with as many known positives and negatives each, below which nothing can be seen
 _CLEARLY = 3.0  # standard errors by which another reach than 1 must be better: AP on few known labels is mostly noise
 
@@ -57,7 +58,7 @@ def draw_trial(labels: Labels | NDArray[np.int8], fewest_classes: int = _FEWEST)
     """Of many images and classes a part is enough; None where too few labels are known to see anything."""
     signed = labels if isinstance(labels, np.ndarray) else labels.to_signed()
     draw = np.random.default_rng(0)
-    images = np.sort(draw.permutation(len(signed))[:_MOST_IMAGES])
+    images = np.sort(draw.permutation(len(signed))[:MOST_IMAGES])
     rarer = np.minimum((signed[images] > 0).sum(0), (signed[images] < 0).sum(0))
     classes = np.argsort(-rarer, kind="stable")[:_MOST_CLASSES]
     classes = classes[rarer[classes] >= _FEWEST]
