@@ -15,10 +15,11 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
-# Round trips with datumaro, pycocotools, datasets and label-studio-sdk, which judge what is written and read.
+# Round trips with datumaro, FiftyOne, datasets, label-studio-sdk and others, which judge what is written and read; and
+# the examples in Lightning and transformers.
 interop:
 	$(PYTHON) -m venv $(VENV)-interop
-	$(VENV)-interop/bin/python -m pip install --quiet -c constraints-interop.txt -e '.[dev,interop]'
+	$(VENV)-interop/bin/python -m pip install --quiet -c constraints-interop.txt -e '.[dev,interop,parquet,remote]'
 	$(VENV)-interop/bin/python -m pytest -m interop -rs
 
 check: $(READY)
@@ -42,7 +43,7 @@ reliability: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs,web,onnx,parquet]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs,web,onnx,parquet,logs,remote]'
 	touch $(READY)
 
 clean:

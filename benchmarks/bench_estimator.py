@@ -58,7 +58,9 @@ def main() -> int:
     X, Y = made(samples + TEST, features, classes)
     X, others, truth, Y = X[:samples], X[samples:], Y[samples:], Y[:samples]
     chosen = np.sort(np.random.default_rng(1).permutation(classes)[:PEER_CLASSES])
-    print(f"{samples:,} × {features:,} features, {classes:,} classes, all labels known; mAP % over {len(chosen)} classes")
+    print(
+        f"{samples:,} × {features:,} features, {classes:,} classes, all labels known; mAP % over {len(chosen)} classes"
+    )
 
     def peer() -> NDArray[np.float64]:
         models = [make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y[:, column]) for column in chosen]
@@ -74,7 +76,9 @@ def main() -> int:
     with threadpool_limits(1):
         scores, seconds = timed(peer)
     slow, reference = seconds * classes / len(chosen), precision(scores)
-    print(f"{'logistic regression':28} {slow:8.1f} s  mAP {reference:5.2f}  (time of {len(chosen)} classes, multiplied)")
+    print(
+        f"{'logistic regression':28} {slow:8.1f} s  mAP {reference:5.2f}  ({len(chosen)} classes, multiplied)"
+    )
     for thresholds in (0.5, "fitted"):
         with threadpool_limits(1):
             scores, seconds = timed(lambda given=thresholds: ours(given))  # type: ignore[misc]

@@ -45,7 +45,7 @@ def run_cell(
 
     from trilabel.cli.demo_experiment import hidden_positives_found
     from trilabel.data import scenes
-    from trilabel.inference.predictor import load
+    from trilabel.inference.loading import load
     from trilabel.labels import simulate
     from trilabel.log import quiet
     from trilabel.recipes import small

@@ -37,6 +37,8 @@ class Case:
         if self.kind == "train":
             resumed = ["train", "--resume", str(out)]
             return [resumed, arguments] if config.exists() else [arguments, resumed]
+        if self.words[0] == "predict":
+            return [[*arguments, "--resume"]]
         return [arguments] if self.kind == "compare" or not out.exists() else [[*arguments, "--overwrite"]]
 
 
@@ -70,8 +72,9 @@ CASES = (
     _write("convert to a table", ".csv", "data", "convert", "DATA/labels.csv", "--layout", "long"),
     _write("convert to a folder", "", "data", "convert", "DATA/labels.csv", "--to", "huggingface"),
     _write("merge", ".csv", "data", "merge", "DATA/labels.csv", "DATA/other.csv", "--conflict", "unknown"),
-    _write("predict", ".csv", "predict", "RUN", "DATA/photos", "--workers", "0"),
-    _write("predict as JSON", ".json", "predict", "RUN", "DATA/photos", "--workers", "0"),
+    _write("predict", ".csv", "predict", "RUN", "DATA/photos", "--workers", "0", "--batch-size", "8"),
+    _write("predict as JSON", ".json", "predict", "RUN", "DATA/photos", "--workers", "0", "--batch-size", "8"),
+    _write("export to a folder", "", "export", "RUN"),
     Case(
         "compare",
         ("compare", "DATA/labels.csv", "--recipes", "cole2021-an", "kim2022-ll-ct", "--labels", "keep-share=0.5",

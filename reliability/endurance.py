@@ -82,12 +82,17 @@ class _Sampler(logging.Handler):
 
 
 def many_images(folder: Path, images: int) -> dict[str, Any]:
-    """A table of many images: reading it, a pass of the loader, and predicting, each with its memory and speed."""
+    """A table of many images: reading it, a pass of the loader, predicting, evaluating; each with memory and speed."""
     data = write_project(folder / "photos-of")
     table = _large_table(folder, data / "photos", images)
     _require_success(call(_train_for_table, (str(folder), str(table))))
     found: dict[str, Any] = {"images": images, "classes": CLASSES, "lost": []}
-    steps: dict[str, Callable[[str, str], None]] = {"read": _read, "load": _load, "predict": _predict}
+    steps: dict[str, Callable[[str, str], None]] = {
+        "read": _read,
+        "load": _load,
+        "predict": _predict,
+        "evaluate": _evaluate,
+    }
     for name, step in steps.items():
         report = folder / f"{name}.json"
         _require_success(call(_measured, (step, str(folder), str(table), str(report)), limit=_DAY))
@@ -179,10 +184,18 @@ def _load(folder: str, table: str) -> None:
 def _predict(folder: str, table: str) -> None:
     import trilabel as tl
 
-    paths = tl.data.read(table).paths or ()
-    found = tl.load(f"{folder}/run").predict(list(paths), batch_size=256, workers=_workers())
-    found.to_csv(f"{folder}/predictions.csv")
-    assert len(found.ids) == len(paths)
+    paths, out = tl.data.read(table).paths or (), f"{folder}/predictions.csv"
+    model = tl.load(f"{folder}/run")
+    written = model.predict_to_file(paths, out, batch_size=256, workers=_workers(), overwrite=True)
+    assert written.images == len(paths)
+
+
+def _evaluate(folder: str, table: str) -> None:
+    import trilabel as tl
+
+    dataset = tl.data.read(table)
+    found = tl.load(f"{folder}/run").evaluate(dataset, "all", batch_size=256, workers=_workers())
+    assert found["images"] == len(dataset)
 
 
 def _workers() -> int:
@@ -202,7 +215,7 @@ def summary(run: dict[str, Any] | None, large: dict[str, Any] | None) -> list[di
         counts = {"wanted": 1000, "tried": run["epochs"], "lost": len(run["lost"])}
         rows.append({"fault": f"{run['epochs']:,} epochs: {grown}"} | counts)
     if large:
-        for name in ("read", "load", "predict"):
+        for name in ("read", "load", "predict", "evaluate"):
             step = large[name]
             speed = f"{step['bytes'] >> 20:,} MB, {step['images_per_second']:,} images/s"
             what = f"{large['images']:,} images, {name}: {speed}"

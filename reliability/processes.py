@@ -24,7 +24,7 @@ SECONDS_UNTIL_HUNG = 300.0
 SECONDS_BETWEEN_LINES = 30.0  # of progress
 _PRELOADED = [
     "trilabel.cli.main", "trilabel.training.api", "trilabel.report.comparison", "trilabel.cli.compare_progress",
-    "trilabel.inference.predictor", "trilabel.data.merge", "matplotlib.pyplot", "torch.optim", "torch._dynamo",
+    "trilabel.inference.loading", "trilabel.data.merge", "matplotlib.pyplot", "torch.optim", "torch._dynamo",
     "pandas", "sklearn.metrics", "reliability.faults",
 ]  # fmt: skip
 
@@ -132,8 +132,10 @@ def _run_command(arguments: list[str], fault: Fault | None, record: str, below: 
     import torch
 
     from trilabel.cli.main import main
+    from trilabel.inference import serving
 
     torch.set_num_threads(1)
+    serving.IMAGES_PER_PART = 8  # several parts of few images
     if record:
         descriptor = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from reliability.processes import fork_context
 
 from tests.support import two_processes
 from trilabel.config import Config
@@ -25,8 +26,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 GPU = torch.cuda.is_available()
 
 
+# Under nohup, or in the background of a script, these are ignored, and the processes of tests inherit that.
 if hasattr(signal, "SIGHUP"):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and the processes of tests inherit that
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,8 +64,15 @@ def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def few_threads() -> None:
-    torch.set_num_threads(1)
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start; bits depend on it too
+    torch.set_num_threads(1)  # bits depend on it too
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """No test pulls the plug of the machine; that files are synced is tested where `os.fsync` is replaced."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,7 +91,7 @@ def small_scenes() -> Dataset:
 @pytest.fixture(scope="session")
 def in_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[two_processes.Run]:
     """Runs work in two processes that are started once for all tests (see `two_processes`)."""
-    with two_processes.start(tmp_path_factory.mktemp("gloo")) as run:
+    with two_processes.start(tmp_path_factory.mktemp("gloo"), fork_context()) as run:
         yield run
 
 

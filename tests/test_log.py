@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import trilabel as tl
-from tests.support.stopped import run_script
+from tests.support.stopped import forked_script
 from trilabel.log import is_shown, log, progress, quiet, shown, track, truncate_list
 
 TRAIN = """
@@ -42,7 +42,8 @@ def work(total=3):
 
 
 def test_training_from_python_prints_nothing(tmp_path):
-    done = run_script(TRAIN, [tmp_path / "run"])
+    """Nor does importing it, which `test_two_processes_train_and_score_every_image_once` looks at."""
+    done = forked_script(TRAIN, [tmp_path / "run"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "run" / "best.safetensors").is_file()
 

@@ -11,11 +11,16 @@ from trilabel.version import __version__
 if TYPE_CHECKING:
     from trilabel import data, estimator, losses, metrics, recipes
     from trilabel.config import Config
+    from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
     from trilabel.estimator import TriLabelClassifier
-    from trilabel.inference.predictor import Model, load
+    from trilabel.inference.export.api import export
+    from trilabel.inference.loading import load
+    from trilabel.inference.predictor import Model
     from trilabel.labels import Labels, simulate
     from trilabel.labels.expected_positives import expected_positives
+    from trilabel.methods import register_method
+    from trilabel.models.heads import register_head
     from trilabel.training.api import train
     from trilabel.training.run_folder import Run
 
@@ -30,10 +35,14 @@ __all__ = [
     "data",
     "estimator",
     "expected_positives",
+    "export",
     "load",
     "losses",
     "metrics",
     "recipes",
+    "register_format",
+    "register_head",
+    "register_method",
     "simulate",
     "train",
 ]
@@ -54,7 +63,11 @@ _NAMES = {
     "TriLabelClassifier": "estimator",
     "TrilabelError": "errors",
     "expected_positives": "labels.expected_positives",
-    "load": "inference.predictor",
+    "export": "inference.export.api",
+    "load": "inference.loading",
+    "register_format": "data.formats",
+    "register_head": "models.heads",
+    "register_method": "methods",
     "train": "training.api",
 }
 

@@ -73,7 +73,8 @@ class Config:
     train_split: str = "train"
     """The split to train on."""
     val: str = "auto"
-    """The split that selects the best epoch: its name, a share of the training images such as 0.2, "auto" or "none"."""
+    """The split that selects the best epoch: its name, a share of the training images such as 0.2, or "none"; "folds"
+    (linear stage only): learn from all images, and have heads fitted to parts of them score the rest; "auto"."""
     cache: Literal["auto", "none", "memory", "device"] = "auto"
     """Where decoded images are cached: nowhere, in memory or on the device; auto: wherever they fit."""
     workers: int | None = None
@@ -157,6 +158,9 @@ class Config:
     """Keep images channels-last in memory, which is faster for most backbones."""
     compile: bool = False
     """Compile the model with torch.compile."""
+    log: Literal["none", "csv", "tensorboard", "wandb"] = "none"
+    """Also write the numbers of each epoch to metrics.csv, for TensorBoard (folder tensorboard of the run) or to
+    Weights & Biases (which sends them to its server); these two need their packages."""
     save_minutes: float = 10.0
     """Minutes between checkpoints within an epoch; one is saved after each epoch in any case."""
 

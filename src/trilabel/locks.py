@@ -1,4 +1,4 @@
-"""Locks between processes that work in one folder."""
+"""Locks between processes that work in one folder, or with one file."""
 
 import json
 import os
@@ -12,7 +12,8 @@ from typing import Literal
 import psutil
 from filelock import FileLock, Timeout
 
-Purpose = Literal["train", "compare"]  # one process compares in a folder while it, or its child, trains there
+# One process compares in a folder while it, or its child, trains there; a review locks its store of answers.
+Purpose = Literal["train", "compare", "predict", "review"]
 _LONGEST_OWNER = 10_000  # characters; more is not what we wrote
 
 

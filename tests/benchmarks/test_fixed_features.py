@@ -1,11 +1,11 @@
 """The script behind the tables on fixed features, in a process of its own because it replaces parts of training."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from tests.support.stopped import forked_script
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fixed_features.py"
 SPEC = """
@@ -24,19 +24,17 @@ method = "posterior"
 """
 
 
-def test_methods_learn_on_features_from_a_file(tmp_path: Path) -> None:
+def test_methods_learn_on_features_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     features = draw.normal(size=(120, 8)).astype(np.float32)
     labels = (features[:, :3] > 0).astype(np.int8)
     labels[~labels.any(1), 0] = 1
     np.savez(tmp_path / "toy.npz", X_train=features[:80], Y_train=labels[:80], X_test=features[80:], Y_test=labels[80:])
     (tmp_path / "toy.toml").write_text(SPEC)
-    subprocess.run(
-        [sys.executable, str(SCRIPT), "toy.npz", "none", "toy.toml", "--out", "out"],
-        cwd=tmp_path,
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+    monkeypatch.chdir(tmp_path)
+    script = f"import runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    done = forked_script(script, ["toy.npz", "none", "toy.toml", "--out", "out"])
+    assert done.returncode == 0, done.stderr
     table = (tmp_path / "out" / "toy" / "table.md").read_text()
     scores = {name: float(cell.strip(" *")) for name, cell in (row.split("|")[1:3] for row in table.splitlines()[4:6])}
     assert set(map(str.strip, scores)) == {"AN", "posterior"} and min(scores.values()) > 70

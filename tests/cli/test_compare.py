@@ -3,17 +3,15 @@
 import json
 import shlex
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.support import SECONDS_UNTIL_HUNG, command_line
+from tests.support import command_line
 from tests.support.command_line import options_in_help
-from tests.support.stopped import stopped_command
+from tests.support.stopped import COMMAND_LINE, Forked, stopped_command
 from trilabel.cli.main import main, parse
 
 QUICK = ("--image-size", "32", "--epochs", "1", "--workers", "0", "--batch-size", "16")
@@ -239,15 +237,13 @@ def test_an_option_that_is_written_counts_more_than_the_file_even_where_the_reci
 def test_several_processes_share_the_work(project, tmp_path):
     """Both end with the whole table, and each run was made once."""
     words = ["--recipes", FIRST, SECOND, "--seeds", "0", "1", "2", "--epochs", "1", "--image-size", "16"]
-    line = [sys.executable, "-m", "trilabel", "compare", str(project / "labels.csv"), *words, "--json"]
-    both = [
-        subprocess.Popen(
-            [*line, "--out", str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    printed = [process.communicate(timeout=SECONDS_UNTIL_HUNG) for process in both]
-    assert [process.returncode for process in both] == [0, 0], printed
-    one, other = (json.loads(out) for out, _ in printed)
+    line = ["compare", project / "labels.csv", *words, "--json", "--out", tmp_path / "out"]
+    both = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        both.append(Forked(COMMAND_LINE, line, tmp_path / name))
+    printed = [process.wait() for process in both]
+    assert [done.returncode for done in printed] == [0, 0], printed
+    one, other = (json.loads(done.stdout) for done in printed)
     assert one == other and len(one) == 6
     assert len(list((tmp_path / "out" / "cells").glob("*/result.json"))) == 6

@@ -14,11 +14,10 @@ from safetensors.torch import save_file
 
 from tests.support.command_line import QUICK, Capture, complaint
 from tests.support.disks import as_nobody
-from tests.support.stopped import run_script
+from tests.support.stopped import COMMAND_LINE, forked_script
 from trilabel.training import checkpoint
 
 Damage = Callable[[Path], None]
-COMMAND_LINE = "import runpy; runpy.run_module('trilabel', run_name='__main__')"
 
 
 @pytest.fixture
@@ -233,7 +232,7 @@ LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 
 def test_a_file_that_grows_too_large(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     data = ("train", project / "labels.csv", "--images", project / "photos", "--out", out, *QUICK)
-    done = run_script(LIMITED, data)
+    done = forked_script(LIMITED, data)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1] == (
         f"trilabel: {out / 'best.safetensors'}: too large for its disk or for the limit of a file's size; choose "
@@ -245,5 +244,5 @@ def test_a_file_that_grows_too_large(project: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_to_a_full_disk() -> None:
     script = f"import os, sys; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); {COMMAND_LINE}"
-    done = run_script(script, ["recipes"])
+    done = forked_script(script, ["recipes"])
     assert (done.returncode, done.stderr) == (1, "trilabel: no space left on its disk; free some\n")

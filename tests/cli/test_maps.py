@@ -36,7 +36,7 @@ def test_class_maps_of_a_data_set(run: Path, tmp_path: Path, capsys: Capture) ->
     found = result(
         capsys, "maps", run, "--data", "scenes", "--split", "val", "--limit", "1", "--out", tmp_path / "maps"
     )
-    assert [record["image"] for record in found["pictures"]] == ["scene02000"] and found["images"] == 500
+    assert [record["image"] for record in found["pictures"]] == ["scene00320"] and found["images"] == 64
     out = ("--out", tmp_path / "x")
     assert "either images" in complaint(capsys, "maps", run, *out, code=2)
     assert "either images" in complaint(capsys, "maps", run, "photos", "--data", "scenes", *out, code=2)

@@ -23,7 +23,7 @@ def test_similar_images_and_labels(
     graph = run / "label_graph.csv"
     graph.write_text("label,neighbor,weight\nsun,sun,1\nsun,cloud,-0.5\n")
     try:
-        assert call("similar", run, "--out", tmp_path / "two") == 0
+        assert call("similar", run, "--out", tmp_path / "two", "--limit", "1") == 0
         assert "labels.png" in capsys.readouterr().out
         labels = pd.read_csv(tmp_path / "two" / "labels.csv")
         assert ("sun", "cloud", -0.5) in list(labels.itertuples(index=False, name=None))
@@ -31,7 +31,7 @@ def test_similar_images_and_labels(
     finally:
         graph.unlink()
     monkeypatch.setattr("trilabel.report.similarity.MOST_IMAGES", 10)
-    few = result(capsys, "similar", run, "--out", tmp_path / "one", "--overwrite")
+    few = result(capsys, "similar", run, "--out", tmp_path / "one", "--overwrite", "--limit", "1")
     assert few["images"] == 10
     assert "exists" in complaint(capsys, "similar", run, "--out", tmp_path / "one")
     assert "--neighbors 0" in complaint(capsys, "similar", run, "--neighbors", "0", "--out", tmp_path / "x", code=2)

@@ -3,8 +3,6 @@
 import json
 import shlex
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 import trilabel as tl
 from tests.support.comparisons import Stop, kinds, without_time
 from tests.support.runs import killed_at_batch
+from tests.support.stopped import forked_script
 from trilabel.compare import Comparison, MethodRow, Spec, recipe_row, runner
 from trilabel.compare.runs import RunExecutor, Scoring
 from trilabel.compare.store import open_comparison
@@ -269,7 +268,7 @@ Comparison(scenes(train=96, val=48, test=48, size=32), Spec((MethodRow("a", conf
 
 
 def test_a_killed_cell_resumes(small_scenes, base, tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "killed")], check=False, capture_output=True)
+    done = forked_script(KILLED, [tmp_path / "killed"])
     assert done.returncode == -signal.SIGKILL, done.stderr
     (folder,) = (folder for folder in (tmp_path / "killed" / "cells").iterdir() if folder.is_dir())
     assert (folder / "last.safetensors").is_file() and not (folder / "result.json").exists()

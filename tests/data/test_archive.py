@@ -21,8 +21,9 @@ from trilabel.data.duplicates import find_duplicates
 from trilabel.data.image_paths import existing
 from trilabel.errors import TrilabelError
 
-NATIVE = {"native"}  # is mapped into memory, and has no reason to be in an archive
-LAYOUTS = [module.name for module in iter_modules(layouts.__path__) if module.name not in NATIVE]
+# One is mapped into memory; the others are archives themselves.
+NOT_IN_ONE = {"native", "huggingface_parquet", "huggingface_disk", "webdataset_cls", "webdataset_json"}
+LAYOUTS = [module.name for module in iter_modules(layouts.__path__) if module.name not in NOT_IN_ONE]
 
 
 def zipped(folder: Path, target: Path, inside: str = "") -> Path:

@@ -62,7 +62,7 @@ def test_a_further_format_is_one_line(monkeypatch, tmp_path):
             labels = tl.Labels.from_signed(np.ones((count, 1)))
             return Dataset(labels.ids, list(labels.ids), labels)
 
-    monkeypatch.setitem(FORMATS, "nothing", Nothing)
+    monkeypatch.setitem(FORMATS.own, "nothing", Nothing)
     path = tmp_path / "a.nothing"
     path.touch()
     assert len(read(path, count=3)) == 3

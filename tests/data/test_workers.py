@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.support.stopped import run_script
+from tests.support.stopped import forked_script
 from trilabel.training import checkpoint
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
@@ -43,7 +43,7 @@ with graceful_termination(), shown():
 
 
 def test_a_signal_to_all_processes_of_a_run_is_answered_once_and_the_step_is_finished(tmp_path):
-    done = run_script(_TRAIN, [tmp_path])
+    done = forked_script(_TRAIN, [tmp_path])
     assert done.returncode == 128 + signal.SIGTERM and done.stdout == "interrupted after 3\n", done.stderr
     assert done.stderr.count("stopping after this step") == 2, done.stderr
     assert done.stderr.count("stopped; resume with") == 2 and "Traceback" not in done.stderr
@@ -70,7 +70,7 @@ for batch in source.batches(in_order(len(source), 2)):
 
 
 def test_workers_of_an_interrupted_process_say_nothing(tmp_path):
-    done = run_script(_READ, [tmp_path])
+    done = forked_script(_READ, [tmp_path])
     assert (done.returncode, done.stderr) == (130, "")
 
 
@@ -107,5 +107,5 @@ os._exit(0)
 
 @pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="macOS")
 def test_only_the_process_that_started_a_worker_ends_it():
-    done = run_script(_HANGING, [])
+    done = forked_script(_HANGING, [])
     assert done.stdout == "0\n", done.stderr

@@ -211,7 +211,7 @@ def test_weights_are_checked(half_planes: Toy) -> None:
     for weights in (np.ones(3), -np.ones(200), np.zeros(200), np.ones((200, 2))):
         with pytest.raises(ValueError, match=r"[Ss]ample|zero|negative"):
             quick().fit(half_planes.X, half_planes.y, sample_weight=weights)
-    with pytest.raises(TrilabelError, match="latent-noise.*takes no sample_weight"):
+    with pytest.raises(TrilabelError, match=r"latent-noise.*takes no sample_weight"):
         quick(method="latent-noise").fit(half_planes.X, half_planes.y, sample_weight=np.arange(200))
 
 
@@ -250,7 +250,7 @@ def test_a_part_may_have_no_positive_but_other_classes_are_refused(half_planes: 
 
 def test_a_method_that_remembers_samples_cannot_go_on(half_planes: Toy) -> None:
     found = quick(method="role").partial_fit(half_planes.X, half_planes.y)
-    with pytest.raises(TrilabelError, match="'role' .* remembers each sample"):
+    with pytest.raises(TrilabelError, match=r"'role' .* remembers each sample"):
         found.partial_fit(half_planes.X, half_planes.y)
     quick(method="role", settings={"estimator": "network"}).fit(half_planes.X, half_planes.y).partial_fit(
         half_planes.X, half_planes.y

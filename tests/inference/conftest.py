@@ -18,7 +18,7 @@ def pictures():
 def model(pictures):
     model = Model(random_classifier(), CLASSES, CPU)
     with torch.no_grad():  # the scores of a random network lie close together: spread them
-        logits = model.classifier(model.views.plain(torch.from_numpy(pictures).permute(0, 3, 1, 2))).logits
+        logits = model.classifier(model.prepare(torch.from_numpy(pictures).permute(0, 3, 1, 2))).logits
         head, spread = model.classifier.head.linear, logits.std(0)
         head.weight.div_(spread[:, None])
         head.bias.sub_(logits.mean(0)).div_(spread)

@@ -44,3 +44,5 @@ def test_a_table_of_pandas_and_one_line_about_it():
     assert list(table.index) == ODD.ids and list(table.columns) == list(ODD.classes)
     np.testing.assert_array_equal(table.to_numpy(), ODD.scores)
     assert repr(ODD) == "Predictions(3 images × 3 classes)"
+    no_text = Predictions(["caf\udce9.png"], CLASSES, ODD.scores[:1])  # a file whose name is not UTF-8
+    assert list(no_text.to_frame().index) == no_text.ids

@@ -9,13 +9,13 @@ from hypothesis import settings
 
 from tests.oracles import losses as oracle
 from tests.support.one_positive import found, linear_model, one_positive_problem, train
-from tests.support.threads import as_processes
 from trilabel import losses
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import Batch, check_method, create_method
 from trilabel.methods import large_loss as module
 from trilabel.models import Output
+from trilabel.testing.threads import as_processes
 
 LABELS = Labels.from_signed([[1, 0, -1, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, -1, 0], [1, -1, -1, 1, -1]])
 MODES = ("reject", "correct", "correct-for-good")

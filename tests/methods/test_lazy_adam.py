@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.support.threads import as_processes
 from trilabel.methods import lazy_adam
 from trilabel.methods.lazy_adam import LazyAdamTable
+from trilabel.testing.threads import as_processes
 
 BUFFERS = ("memory", "last", "rate", "updated")
 

@@ -6,11 +6,11 @@ import torch
 from PIL import Image
 from torch import nn
 
-from tests.support.threads import as_gathering_processes
 from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
 from trilabel.models import Output
 from trilabel.models.scoring import ProcessGroup, Scorer
+from trilabel.testing.threads import as_gathering_processes
 
 CPU = torch.device("cpu")
 

@@ -39,10 +39,13 @@ def test_it_is_refused_on_cpus_and_needs_several_processes(
 
 
 @pytest.mark.gpu
-def test_two_processes_step_as_one_with_both_batches(in_two: two_processes.Run) -> None:
+def test_two_processes_step_as_one_with_both_batches(tmp_path: Path) -> None:
     """Both on one GPU, which gloo can do; the last batch is shared out unevenly."""
-    alone, together = two_processes.step_with_batch_norm(False), in_two(two_processes.step_with_batch_norm, True)
-    apart = in_two(two_processes.step_with_batch_norm, False)[0]
+    alone = two_processes.step_with_batch_norm(False)
+    # In processes of its own: those of `in_two` see no GPU.
+    with two_processes.start(tmp_path, torch.multiprocessing.get_context("spawn")) as in_two:
+        together = in_two(two_processes.step_with_batch_norm, True)
+        apart = in_two(two_processes.step_with_batch_norm, False)[0]
     for name, value in alone.items():
         for other in together:
             torch.testing.assert_close(other[name], value, rtol=1e-4, atol=1e-5)

@@ -27,7 +27,7 @@ def probabilities_by_hand(model, pictures):
     for picture in pictures:
         pixels = torch.from_numpy(picture.copy()).permute(2, 0, 1)[None]
         with torch.no_grad():
-            rows.append(model.classifier(model.views.plain(resized(pixels, SIZE))).logits.sigmoid()[0])
+            rows.append(model.classifier(model.prepare(resized(pixels, SIZE))).logits.sigmoid()[0])
     return torch.stack(rows).numpy()
 
 
@@ -35,7 +35,7 @@ def maps_by_hand(model, pictures):
     """N×C×h×w class activation maps."""
     with torch.no_grad():
         batch = torch.from_numpy(pictures).permute(0, 3, 1, 2)
-        return model.classifier(model.views.plain(resized(batch, model.image_size)), maps=True).maps.numpy()
+        return model.classifier(model.prepare(resized(batch, model.image_size)), maps=True).maps.numpy()
 
 
 def dataset(pictures, dense, classes=CLASSES, splits=None, paths=None):

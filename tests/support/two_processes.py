@@ -20,18 +20,19 @@ Run = Callable[[Callable[[Any], Any], Any], list[Any]]
 
 
 @contextmanager
-def start(folder: Path) -> Iterator[Run]:
+def start(folder: Path, context: Any) -> Iterator[Run]:
     """Gives run(work, argument): both processes call work(argument); it returns their two answers, in any order."""
-    context = torch.multiprocessing.get_context("spawn")
     ranks = context.SimpleQueue()
     for rank in range(2):
         ranks.put(rank)
-    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks)) as pool:
+    with context.Pool(2, initializer=_join, initargs=(str(folder / "store"), ranks, dict(os.environ))) as pool:
         # One task each: a process that has one waits in it for the other process.
         yield lambda work, argument: pool.map_async(work, [argument] * 2, chunksize=1).get(timeout=SECONDS_UNTIL_HUNG)
 
 
-def _join(store: str, ranks: Any) -> None:
+def _join(store: str, ranks: Any, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    os.fsync = lambda descriptor: None  # as in the other tests, see conftest.py
     torch.set_num_threads(1)
     rank = ranks.get()
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
@@ -54,14 +55,33 @@ def gather_scores(indices: tuple[list[int], list[int]]) -> list[list[float]]:
     return accumulator.scores().tolist()
 
 
+def mean_average_precision(given: tuple[torch.Tensor, torch.Tensor, tuple[list[int], list[int]]]) -> float:
+    """The mAP by torchmetrics of scores and labels of which each process sees its rows."""
+    from trilabel.metrics.torchmetrics import MeanAveragePrecision
+
+    scores, labels, rows = given
+    metric, mine = MeanAveragePrecision(scores.shape[1]), torch.tensor(rows[dist.get_rank()], dtype=torch.long)
+    for part in mine.split(4) if len(mine) else ():
+        metric.update(scores[part], labels[part], part)
+    return float(metric.compute())
+
+
 def agree(asked: list[tuple[int, int, bool]]) -> list[bool]:
     """At each step (does process 0 ask, does process 1 ask, do they wait for the answer); returns the answers."""
     from trilabel.training.agreement import Agreement  # imports much
 
-    agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
-    answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
-    agreement.finish()
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
+        agreement = Agreement(SimpleNamespace(count=2))  # type: ignore[arg-type]
+        answers = [agreement.any(bool(step[dist.get_rank()]), wait=step[2]) for step in asked]
+        agreement.finish()
     return answers
+
+
+def serve(given: tuple[Any, Any]) -> None:
+    """What each process of `inference.processes.in_processes` does: (task, configuration)."""
+    from trilabel.inference.processes import _run
+
+    _run(*given)
 
 
 class Training(NamedTuple):
@@ -93,13 +113,29 @@ def train(training: Training) -> str:
             os.kill(os.getpid(), signal.SIGINT)
         return make(maker, *arguments, **options)
 
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, groups_given_back(patched):
         patched.setattr(BatchMaker, "__call__", make_batch)
         try:
             create_fabric(config).launch(ProcessWork(split, config, RunFolder(folder), resume, False, {}))
         except KeyboardInterrupt:
             return "stopped"
     return "done"
+
+
+@contextmanager
+def groups_given_back(patched: pytest.MonkeyPatch) -> Iterator[None]:
+    """A run leaves its groups to the end of its processes; here they would pile up, and their threads keep waking."""
+    made, new_group = [], dist.new_group
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(new_group(*arguments, **options))
+        return made[-1]
+
+    patched.setattr(dist, "new_group", noted)
+    yield
+    dist.barrier()  # the other process is done with them, too
+    for group in made:
+        dist.destroy_process_group(group)
 
 
 def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
@@ -118,6 +154,13 @@ def train_stopped_while_relabelling(training: Training) -> tuple[str, int]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Relabelling, "choose", choosing)
         return train(training), seen
+
+
+def do_work(work: Any) -> None:
+    """What a process does with the `ProcessWork` that the one that started it made."""
+    from trilabel.training.launch import create_fabric
+
+    create_fabric(work.config).launch(work)
 
 
 def trained(in_two: Run, dataset: Any, config: Any, folder: Path, resume: bool = False) -> Any:

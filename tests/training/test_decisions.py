@@ -44,7 +44,7 @@ def test_with_positives_alone_as_many_are_present_as_are_expected_and_it_says_so
     logits, labels = scored(500, 2, known=1.0)
     only = Labels.from_signed(np.maximum(labels.to_signed(), 0))
     found = fit_decisions(logits, only, GUESS)
-    assert found is not None and "no validation label is known to be absent" in found.basis
+    assert found is not None and "no label to fit them on is known to be absent" in found.basis
     probabilities = found.logits(logits).sigmoid().numpy()
     assert probabilities.sum() == pytest.approx(1000, rel=1e-3)
     assert (probabilities >= found.thresholds).sum() == pytest.approx(1000, abs=2)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.oracles import diagnosis as oracle
-from tests.support.threads import as_processes
 from trilabel.labels import Labels
+from trilabel.testing.threads import as_processes
 from trilabel.training import diagnosis as module
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.record import EpochRecord

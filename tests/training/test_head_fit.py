@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from tests.support import two_processes
-from tests.support.runs import killed_at_batch, same, tensors_of
+from tests.support.runs import copied_at_batches, same, tensors_of
 from tests.support.two_processes import Run
 from trilabel import metrics
 from trilabel.config import Config
@@ -106,14 +106,14 @@ def test_the_loaded_model_scores_as_the_run_said(drawn: Dataset, linear: Config,
     assert run.config.head_settings == {"normalize": True}
 
 
-@pytest.mark.parametrize("batch", [20, 60])
-def test_it_resumes_where_it_was_killed(drawn: Dataset, linear: Config, tmp_path: Path, batch: int) -> None:
+def test_it_resumes_where_it_was_killed(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
     data, config = first(drawn, 300), replace(linear, save_minutes=0.0)
-    whole = train(data, config, tmp_path / "whole")
-    with killed_at_batch(batch):
-        train(data, config, tmp_path / "run")
-    again = train(data, config, tmp_path / "run", resume=True)
-    assert same(tensors_of(again.folder), tensors_of(whole.folder))
+    copies = {batch: tmp_path / str(batch) for batch in (20, 60)}
+    with copied_at_batches(tmp_path / "whole", copies):
+        whole = train(data, config, tmp_path / "whole")
+    for folder in copies.values():
+        train(data, config, folder, resume=True)
+        assert same(tensors_of(folder), tensors_of(whole.folder))
 
 
 def test_fine_tuning_goes_on_from_the_fit(drawn: Dataset, linear: Config, tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from tests.support.runs import killed_at_batch, same, tensors_of, without_times
+from tests.support.runs import copied_at_batches, same, tensors_of, without_times
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, Batch, Method
 from trilabel.models import Classifier, create_model
@@ -211,7 +211,7 @@ class Remembering(Method):
 
 @pytest.fixture
 def remembering(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setitem(METHODS, "remembering", Remembering)
+    monkeypatch.setitem(METHODS.own, "remembering", Remembering)
     yield "remembering"
 
 
@@ -236,14 +236,13 @@ def test_killed_between_epochs_and_resumed_is_identical(
     Real processes are killed in tests/reliability.
     """
     config = replace(quick, method=remembering, stages="linear-then-fine-tune", linear_epochs=1, epochs=2, ema=0.9)
-    config = replace(config, save_minutes=0.0, lr_schedule="cosine")  # a checkpoint after every step
+    config = replace(config, linear_lr=config.lr, save_minutes=0.0, lr_schedule="cosine")  # saved after every step
     monkeypatch.setattr(Remembering, "views", 1)
     monkeypatch.setattr(Remembering, "step", one_view_step)
-    whole = train(small_scenes, config, tmp_path / "whole")
-    for stop_at in (3, 7, 12, 14, 16, 20, 22, 28):
-        folder = tmp_path / f"cut{stop_at}"
-        with killed_at_batch(stop_at):
-            train(small_scenes, config, folder)
+    copies = {stop_at: tmp_path / f"cut{stop_at}" for stop_at in (3, 7, 12, 14, 16, 20, 22, 28)}
+    with copied_at_batches(tmp_path / "whole", copies):
+        whole = train(small_scenes, config, tmp_path / "whole")
+    for stop_at, folder in copies.items():
         if not (folder / "last.safetensors").exists():
             continue  # before the first step there is nothing to resume
         resumed = train(small_scenes, config, folder, resume=True)
@@ -418,10 +417,15 @@ def test_positives_only_are_refused_before_anything_is_written(
 # ---- several processes
 
 
-def test_two_processes_train_and_score_every_image_once(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
+def test_two_processes_train_and_score_every_image_once(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """New processes, which import everything and print nothing."""
     rows = small_scenes.rows_of("val")[:-1]  # an odd number, so that the shares differ
     odd = replace(small_scenes, splits={**small_scenes.splits, "val": rows})
     run = train(odd, replace(quick, devices=2, batch_size=8, device="cpu"), tmp_path / "two")
+    printed = "".join(capfd.readouterr()).splitlines()
+    assert [line for line in printed if not line.startswith("[Gloo]")] == []
     assert len(run.history) == 2
     scored = load(run).evaluate(odd, "val")
     assert scored["images"] == run.metrics["images"] == 47

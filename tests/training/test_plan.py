@@ -8,9 +8,10 @@ import torch
 
 from trilabel import TrilabelError, data, train
 from trilabel.recipes import photos, small
-from trilabel.training import plan
-from trilabel.training.plan import describe_seconds, with_plan
-from trilabel.training.splits import TrainingSplit
+from trilabel.training import plan, plan_kind
+from trilabel.training.plan import with_plan
+from trilabel.training.splits import TrainingSplit, split_for_training
+from trilabel.training.time_left import describe_seconds
 
 WEIGHTS = replace(photos(), backbone="resnet18", weights="resnet18.safetensors", device="cpu")
 
@@ -52,7 +53,8 @@ def test_on_a_cpu_a_head_on_features_as_large_as_they_do_not_take_long(few, spee
 
 
 def test_on_a_gpu_many_images_are_fine_tuned(speed, monkeypatch):
-    monkeypatch.setattr(plan, "choose_device", lambda name: torch.device("cuda"))
+    for module in (plan, plan_kind):
+        monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
     speed(0.001)
     found = {count: with_plan(WEIGHTS, of(count)) for count in (100, 1000, 4574)}
     assert found[100].stages == "linear"
@@ -60,6 +62,17 @@ def test_on_a_gpu_many_images_are_fine_tuned(speed, monkeypatch):
     assert (found[4574].lr, found[4574].head, found[4574].image_size) == (5e-5, "saliency", 448)
     many = plan._fine_tuning(28_000)
     assert (many.batch_size, many.lr, many.epochs) == (64, 1e-4, 4)
+
+
+def test_few_images_for_a_head_are_all_learned_from(speed):
+    speed(0.1)
+    dataset = data.scenes(train=40, val=0, test=0, size=32)
+    nothing = replace(dataset, splits={"train": np.arange(40)})
+    split = split_for_training(nothing, WEIGHTS)
+    assert (len(split.train), len(split.val), with_plan(WEIGHTS, split).val) == (40, 0, "folds")
+    for other in (replace(WEIGHTS, rounds=2), replace(WEIGHTS, relabel="score"), replace(WEIGHTS, weights=None)):
+        assert len(split_for_training(nothing, other).val) == 8
+    assert with_plan(replace(WEIGHTS, val="none"), split).val == "none"
 
 
 def test_what_the_user_sets_stays(few, speed):

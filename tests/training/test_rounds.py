@@ -13,12 +13,12 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.runs import killed_at_batch, same, tensors_of, without_times
+from tests.support.runs import copied_at_batches, same, tensors_of, without_times
 from trilabel import metrics
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.labels import Labels, simulate
 from trilabel.labels.targets import Targets
 from trilabel.training import rounds
@@ -28,6 +28,9 @@ from trilabel.training.splits import split_for_training
 from trilabel.training.teacher_scores import Scored, teacher_scores
 
 TWICE = Config(method="assume-negative", image_size=32, epochs=2, batch_size=16, lr=3e-3, workers=0, rounds=2)
+SAVING = replace(TWICE, save_minutes=0.0)  # after every step
+# Batches that ImageSource gives: 6 of training and 2 of validation an epoch, 3 of scoring with TWICE as many images.
+KILLED_AT = (12, 18, 34)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +41,10 @@ def one_named(small_scenes: Dataset) -> Dataset:
 
 @pytest.fixture(scope="module")
 def whole(one_named: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two rounds that nobody stopped."""
-    return train(one_named, TWICE, tmp_path_factory.mktemp("whole") / "run")
+    """Two rounds that nobody stopped; beside it, what would be left if it had been killed before these batches."""
+    folder = tmp_path_factory.mktemp("whole")
+    with copied_at_batches(folder / "run", {batch: folder / str(batch) for batch in KILLED_AT}):
+        return train(one_named, SAVING, folder / "run")
 
 
 def targets_in(folder: Path, dataset: Dataset) -> np.ndarray:
@@ -63,9 +68,9 @@ def test_rates_may_come_from_validation_images_in_full(small_scenes: Dataset, tm
 
 def test_the_first_round_is_the_run_without_a_second(one_named: Dataset, whole: Run, tmp_path: Path) -> None:
     run = whole
-    alone = train(one_named, replace(TWICE, rounds=1), tmp_path / "alone")
+    alone = train(one_named, replace(SAVING, rounds=1), tmp_path / "alone")
     first = RunFolder(run.folder / "round-1").run()
-    assert first.config == alone.config and run.config == TWICE
+    assert first.config == alone.config and run.config == SAVING
     assert without_times(first.history) == without_times(alone.history)
     assert same(tensors_of(first.folder, "best"), tensors_of(alone.folder, "best"))
     assert "unknown_target" not in first.history[0].parts and "unknown_target" in run.history[0].parts
@@ -125,13 +130,11 @@ def no_first_round() -> Iterator[None]:
         yield
 
 
-# Batches that ImageSource gives: 6 of training and 2 of validation an epoch, 3 of scoring with TWICE as many images.
-@pytest.mark.parametrize("batch", [12, 18, 34])
+@pytest.mark.parametrize("batch", KILLED_AT)
 def test_killed_anywhere_and_resumed_is_the_run_that_was_not(
     one_named: Dataset, whole: Run, tmp_path: Path, batch: int
 ) -> None:
-    with killed_at_batch(batch):
-        train(one_named, replace(TWICE, save_minutes=0.0), tmp_path / "parts")
+    shutil.copytree(whole.folder.parent / str(batch), tmp_path / "parts")
     made = (tmp_path / "parts" / "targets.npz").is_file()
     with no_first_round() if made else nullcontext():
         resumed = train(one_named, TWICE, tmp_path / "parts", resume=True)

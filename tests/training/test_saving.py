@@ -15,11 +15,11 @@ from torch import nn
 
 from tests.support.pictures import write_few
 from tests.support.runs import killed_at_batch, same, tensors_of, without_times
-from tests.support.threads import as_gathering_processes
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
+from trilabel.testing.threads import as_gathering_processes
 from trilabel.training import checkpoint
 from trilabel.training.api import train
 from trilabel.training.batches import epoch_order

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+import torch
 from PIL import Image
+from reliability.processes import fork_context
 
 from tests.support import SECONDS_UNTIL_HUNG, two_processes
 from tests.support.dying import Dying
@@ -32,9 +34,13 @@ def config(quick: Config) -> Config:
 
 
 def fail(how: str, dataset: Dataset, config: Config, folder: Path) -> BaseException:
-    """What a run raises in which the second process ends in the third step."""
+    """What a run raises in which the second process ends in the third step.
+
+    Its processes are forks instead of new ones, which take many seconds to import torch (`test_loop.py` starts those).
+    """
     work = ProcessWork(split_for_training(dataset, config), config, RunFolder(folder), False, False, {})
-    with pytest.raises(BaseException) as caught:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(BaseException) as caught:
+        patched.setattr(torch.multiprocessing, "get_context", lambda method: fork_context())
         spawning.spawn(Dying(1, 3, how), work, config, folder)
     assert not [child for child in multiprocessing.active_children() if not child.daemon]  # the pool is of daemons
     return caught.value
@@ -104,7 +110,7 @@ def test_no_process_is_left_when_the_command_is_ended(number: signal.Signals, tm
 
 
 def test_a_run_that_never_began_is_started_again(tmp_path: Path) -> None:
-    assert str(losing.lost_error({0: 3, 2: -9}, 3, tmp_path)) == (
+    assert str(losing.lost_error({0: 3, 2: -9}, 3, losing.how_to_resume(tmp_path))) == (
         "process 1 of 3 (rank 0) and process 3 of 3 (rank 2) crashed (exit code 3); start it again"
     )
 

@@ -1,4 +1,8 @@
-"""torchrun on two machines, both of which are this one: `--nnodes 2` over loopback, gloo."""
+"""torchrun on two machines, both of which are this one: `--nnodes 2` over loopback, gloo.
+
+A torchrun, and the process that it starts, each take many seconds to import torch: where it is not needed, forks that
+are given what it sets stand for both.
+"""
 
 import os
 import socket
@@ -15,6 +19,7 @@ from PIL import Image
 
 from tests.support import SECONDS_UNTIL_HUNG, two_processes
 from tests.support.runs import same, tensors_of, without_times
+from tests.support.stopped import COMMAND_LINE, Forked
 from trilabel.cli.data_options import read_training_data
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
@@ -40,9 +45,7 @@ def table(small_scenes: Dataset, tmp_path: Path) -> Path:
 
 def on_two_machines(command: str, *folders: Path) -> list[tuple[int, str, list[str]]]:
     """Of each machine the exit code, what it prints, and the lines in which trilabel complains."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        meeting = ["--master-addr", "127.0.0.1", "--master-port", str(free.getsockname()[1])]
+    meeting = ["--master-addr", "127.0.0.1", "--master-port", free_port()]
     started = [
         subprocess.Popen(
             [*RUN, *meeting, "--node-rank", str(number), "-m", *command.split()],
@@ -65,6 +68,12 @@ def on_two_machines(command: str, *folders: Path) -> list[tuple[int, str, list[s
     ]
 
 
+def free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
 def environment() -> dict[str, str]:
     paths = (str(REPOSITORY), str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", ""))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -83,6 +92,22 @@ def check_same(one: Path, two: Path) -> None:
 
 
 def test_two_machines_train_as_two_processes_of_one(table: Path, in_two: two_processes.Run, tmp_path: Path) -> None:
+    line, started = ["train", table, "--out", tmp_path / "run", *OPTIONS.split()], []
+    place = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "TORCHELASTIC_RUN_ID": "none"}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    for number in ("0", "1"):
+        (tmp_path / number).mkdir()
+        of_this = {"RANK": number, "GROUP_RANK": number}
+        started.append(Forked(COMMAND_LINE, line, tmp_path / number, environment=place | meeting | of_this))
+    first, second = (process.wait() for process in started)
+    assert first.returncode == second.returncode == 0, (first, second)
+    assert "best epoch" in first.stdout and second.stdout == "", "one reports"
+    by_the_pool(tmp_path / "run", in_two, tmp_path / "pool", resume=False)
+    check_same(tmp_path / "run", tmp_path / "pool")
+
+
+@pytest.mark.slow
+def test_torchrun_itself_trains_as_two_processes_of_one(table: Path, in_two: two_processes.Run, tmp_path: Path) -> None:
     first, second = on_two_machines(f"trilabel train {table} --out {tmp_path}/run {OPTIONS}", tmp_path, tmp_path)
     assert first[0] == second[0] == 0, (first, second)
     assert "best epoch" in first[1] and second[1] == "", "one reports"

@@ -20,6 +20,14 @@ SafeCells = Annotated[
         "people open in a spreadsheet: trilabel would read the apostrophe as a part of the name."
     ),
 ]
+Trust = Annotated[
+    tuple[str, ...],
+    tyro.conf.arg(
+        metavar="FILE …",
+        help="Files of people whom you trust, which may run code: Python files with a method, head or format that a "
+        "run or a --rows file uses, and .pt2 files. A run folder by itself never runs a file.",
+    ),
+]
 
 
 class UsageError(Exception):

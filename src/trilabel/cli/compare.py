@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from trilabel.cli.arguments import DataPath, UsageError, absolute_path, flag, require_positive, split_pair
+from trilabel.cli.arguments import DataPath, Trust, UsageError, absolute_path, flag, require_positive, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, read_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line
 from trilabel.cli.weights_option import with_weights
 from trilabel.config import METHOD_FIELDS, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.plugin_files import trust
 from trilabel.printable import plural
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Compare:
     """A TOML file with methods, label settings, seeds and search, instead of --methods, --recipes, --labels,
     --hide-seed, --seeds, --search and --budget."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="METHOD …")] = ()
-    """Methods to compare, each in its own default settings (see `trilabel methods`)."""
+    """Methods to compare, each in its own default settings (see `trilabel methods`); also FILE.py:CLASS."""
     recipes: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RECIPE …")] = ()
     """Methods to compare, in the settings of these recipes (see `trilabel recipes`)."""
     labels: tuple[str, ...] = ("all",)
@@ -73,6 +74,7 @@ class Compare:
     """Also play the pointing game (needs boxes)."""
     keep: bool = False
     """Keep the models, not only the numbers."""
+    trust: Trust = ()
     recipe: str = "small"
     """How every method is trained (see `trilabel recipes`); the options below change it."""
     json: bool = False
@@ -87,6 +89,7 @@ class Compare:
         from trilabel.compare import Comparison
         from trilabel.report.comparison import run_and_report
 
+        trust(self.trust)
         source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
         spec = self.spec()
         comparison = Comparison(

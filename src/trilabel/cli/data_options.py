@@ -10,6 +10,7 @@ import tyro
 from trilabel.cli.arguments import NamesAndValues, UsageError, absolute_path, split_pair, split_pairs
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.plugin_files import use
 from trilabel.printable import in_number
 from trilabel.settings import read_as
 
@@ -25,13 +26,15 @@ class DataOptions:
     """How to read the data."""
 
     format: str | None = None
-    """The format of the data (trilabel data formats lists them); none: detect it."""
+    """The format of the data (trilabel data formats lists them), or FILE.py with one of your own; none: detect it."""
     read: NamesAndValues = ()
     """Options of the format, NAME=VALUE, such as unlisted=absent; trilabel data formats lists them."""
     images: Annotated[str | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of the images; none: the usual place of the format, for a table its own folder."""
     missing: Literal["keep", "drop"] = "keep"
     """Images without a file: keep their labels, or leave them out."""
+    fetch: bool = False
+    """Fetch images that the data names by URL (https, s3, gs, hf, …), unless they were fetched before."""
     splits: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=WHICH …")] = ()
     """NAME=FILE (ids, one per line), NAME=SHARE or NAME=NUMBER (drawn from train), such as val=val.txt test=0.2."""
     values: Literal["auto", "binary", "signed", "uncertain"] = "auto"
@@ -61,8 +64,10 @@ class DataOptions:
     """The year of PASCAL VOC or COCO, if the folder contains several."""
 
     def chosen(self) -> dict[str, Any]:
-        """The options that differ from the default, for `read_data` and for the run folder."""
+        """The options that differ from the default, for `read_data` and for the run folder; loads a format of yours."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.format is not None:
+            values["format"] = use(self.format)
         return {name: value for name, value in values.items() if value != getattr(DataOptions, name)}
 
 
@@ -121,11 +126,15 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     """The given data set, or else the one that the run was trained on, with no labels hidden."""
     from trilabel.training.run_folder import RunFolder
 
-    source = {"data": data, **options} if data else dict(RunFolder(run).read().source)
-    if not source:
-        raise UsageError("this run was started from Python and does not record its data; give the data")
-    if not data and options:
+    if data:
+        return read_data(data, options)
+    about = None if run.is_file() else RunFolder(run).read()  # a file is an exported model
+    if about is None or not about.source:
+        raise UsageError("the model does not record its data (it was exported, or trained from Python); give the data")
+    source = dict(about.source)
+    if options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
+    about.require(["format"], run)
     return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
 
 

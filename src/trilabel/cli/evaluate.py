@@ -5,10 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, UsageError, require_probability
+from trilabel.cli.arguments import (
+    Broken,
+    OptionalDataPath,
+    RunPath,
+    Trust,
+    UsageError,
+    require_positive,
+    require_probability,
+)
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
 from trilabel.log import log
+from trilabel.plugin_files import trust
 from trilabel.printable import plural
 
 
@@ -20,7 +29,7 @@ class Evaluate:
     """
 
     run: RunPath
-    """The run folder."""
+    """The run folder, a model folder, or an exported .onnx or .pt2 file."""
     data: OptionalDataPath = ""
     """The data to score on; none: the data that the run was trained on, with no labels hidden."""
     split: str = "test"
@@ -42,18 +51,23 @@ class Evaluate:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    devices: int = 1
+    """How many GPUs (or CPU processes) of this machine to use."""
+    trust: Trust = ()
     json: bool = False
     """Print all metrics as JSON."""
     reading: Reading = field(default_factory=DataOptions)
 
     def __call__(self) -> None:
         require_probability(threshold=self.threshold)
+        require_positive(devices=self.devices)
         if not self.calibrated and self.threshold is None:
             raise UsageError(
                 "--no-calibrated: the fitted thresholds are of calibrated probabilities; give --threshold 0.5"
             )
+        trust(self.trust)  # the run's own data may be in a format of theirs
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
-        result = tl.load(self.run, self.device).evaluate(
+        result = tl.load(self.run, self.device, self.trust).evaluate(
             dataset,
             self.split,
             self.threshold,
@@ -62,6 +76,7 @@ class Evaluate:
             pointing=self.pointing,
             intervals=self.per_class,
             calibrated=self.calibrated,
+            devices=self.devices,
         )
         for doubt in result["warnings"]:
             log.warning(doubt)

@@ -11,8 +11,10 @@ from trilabel.cli.arguments import flag
 from trilabel.cli.options import described_fields, explanation
 from trilabel.cli.render import print_entries, print_json, settings_lines
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.plugin_files import reference, use
 from trilabel.settings import choices_of
 
+_OURS = "trilabel"  # where most components come from
 Chosen = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]
 
 
@@ -23,22 +25,27 @@ class Methods:
     Example: trilabel methods
 
     All about one: trilabel methods posterior
+
+    Also those of installed packages, with where they come from, and of a file of yours: trilabel methods mine.py:Mine
     """
 
     name: Chosen = ""
-    """Only this method, with an explanation of every setting."""
+    """Only this method (or FILE.py:CLASS), with an explanation of every setting."""
     json: bool = False
     """Print as JSON."""
 
     def __call__(self) -> None:
         from trilabel.methods import METHODS
 
-        _check_name("method", self.name, METHODS)
-        found = {name: kind for name, kind in METHODS.items() if self.name in ("", name)}
+        chosen = use(self.name)
+        _check_name("method", chosen, METHODS)
+        found = {chosen: METHODS.find(chosen)} if chosen else dict(METHODS.usable())
+        origins = {name: str(METHODS.origin(name) or _OURS) for name in found}
         if self.json:
-            records = [_method_record(name, kind) for name, kind in found.items()]
+            records = [_method_record(name, kind, origins[name]) for name, kind in found.items()]
             return print_json(records[0] if self.name else records)
-        return print_entries({name: _method_lines(name, kind, bool(self.name)) for name, kind in found.items()})
+        lines = {name: _method_lines(name, kind, bool(self.name)) for name, kind in found.items()}
+        return print_entries({name: [*lines[name], *_from(origins[name])] for name in found})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +58,19 @@ class Components:
     """
 
     name: Chosen = ""
-    """Only this component, with an explanation of every setting."""
+    """Only this component (or a head of yours, FILE.py:CLASS), with an explanation of every setting."""
     json: bool = False
     """Print as JSON."""
 
     def __call__(self) -> None:
-        components = [*_model_components(), *_relabelling()]
-        _check_name("component", self.name, dict.fromkeys(one.name for one in components))
-        found = [one for one in components if self.name in ("", one.name)]
+        chosen = use(self.name)
+        components = [*_model_components(chosen), *_relabelling()]
+        _check_name("component", chosen, dict.fromkeys(one.name for one in components))
+        found = [one for one in components if chosen in ("", one.name)]
         if self.json:
-            return print_json([{one.kind: one.name, "what": one.what, "settings": one.defaults} for one in found])
+            return print_json(
+                [{one.kind: one.name, "what": one.what, "from": one.origin, "settings": one.defaults} for one in found]
+            )
         return print_entries({f"--{one.kind} {one.name}": _component_lines(one, bool(self.name)) for one in found})
 
 
@@ -93,15 +103,20 @@ class Recipes:
 
 def _check_name(kind: str, name: str, names: Iterable[str]) -> None:
     """Answers an unknown name with the nearest ones."""
-    if not name or name in (known := list(names)):
+    if not name or reference(name) or name in (known := list(names)):
         return
     if near := get_close_matches(name, known, 3, 0.4):
         raise TrilabelError(f"no {kind} named {name!r}; did you mean {' or '.join(near)}?")
     raise unknown_name_error(kind, name, known)
 
 
-def _method_record(name: str, kind: Any) -> dict[str, Any]:
-    about = {"method": name, "what": kind.description, "labels": kind.suits, "cost": kind.cost}
+def _from(origin: str) -> list[str]:
+    """A line on where a component came from, unless it is ours."""
+    return [] if origin == _OURS else [f"from: {origin}"]
+
+
+def _method_record(name: str, kind: Any, origin: str) -> dict[str, Any]:
+    about = {"method": name, "what": kind.description, "labels": kind.suits, "cost": kind.cost, "from": origin}
     return {**about, "heads": list(kind.heads), "settings": _defaults(kind.Settings)}
 
 
@@ -120,10 +135,11 @@ def _method_lines(name: str, kind: Any, whole: bool) -> list[str]:
 
 def _component_lines(one: "_Component", whole: bool) -> list[str]:
     if not whole:
-        return [one.what, *settings_lines(one.choices, prefix=f"{one.kind}.")]
+        return [one.what, *settings_lines(one.choices, prefix=f"{one.kind}."), *_from(one.origin)]
     example = f"trilabel train labels.csv --images photos --{one.kind} {one.name}"
     settings = _settings_explained(one.settings, one.choices, f"{one.kind}.")
-    return [one.what, *settings, f"example: {example}{_example_setting(one.choices, f'{one.kind}.')}"]
+    setting = _example_setting(one.choices, f"{one.kind}.")
+    return [one.what, *settings, f"example: {example}{setting}", *_from(one.origin)]
 
 
 def _recipe_lines(name: str) -> list[str]:
@@ -175,15 +191,23 @@ class _Component:
     settings: type[Any]  # the dataclass
     defaults: dict[str, Any]  # of its settings
     choices: dict[str, str]
+    origin: str = _OURS
 
 
-def _model_components() -> list[_Component]:
+def _model_components(chosen: str) -> list[_Component]:
+    """Heads and graphs; chosen: if it names a head in a file, that one alone."""
     from trilabel.models import GRAPHS, HEADS
 
+    def component(kind: str, name: str, one: Any) -> _Component:
+        """All about one of them."""
+        origin = str(HEADS.origin(name) or _OURS) if kind == "head" else _OURS
+        settings = one.Settings
+        return _Component(kind, name, one.description, settings, _defaults(settings), _choices(settings), origin)
+
+    heads = [(chosen, HEADS.find(chosen))] if reference(chosen) else HEADS.usable()
     return [
-        _Component(kind, name, one.description, one.Settings, _defaults(one.Settings), _choices(one.Settings))
-        for kind, named in (("head", HEADS), ("graph", GRAPHS))
-        for name, one in named.items()
+        *(component("head", name, head) for name, head in heads),
+        *(component("graph", name, graph) for name, graph in GRAPHS.items()),
     ]
 
 

@@ -20,12 +20,14 @@ from trilabel.cli.data.merge import Merge
 from trilabel.cli.data.simulate import Simulate
 from trilabel.cli.demo import Demo
 from trilabel.cli.evaluate import Evaluate
+from trilabel.cli.export import Export
 from trilabel.cli.lists import Components, Methods, Recipes
 from trilabel.cli.maps import Maps
 from trilabel.cli.options import options_of
 from trilabel.cli.parsing import Command, base_of, parse_command
 from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
+from trilabel.cli.review import Review
 from trilabel.cli.similar import Similar
 from trilabel.cli.train import Train
 from trilabel.cli.usage import in_flags
@@ -47,9 +49,11 @@ COMMANDS: dict[str, type[Any]] = {
     "compare": Compare,
     "evaluate": Evaluate,
     "predict": Predict,
+    "export": Export,
     "maps": Maps,
     "similar": Similar,
     "report": Report,
+    "review": Review,
     "weights": Weights,
     "methods": Methods,
     "components": Components,

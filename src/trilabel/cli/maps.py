@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, RunPath, UsageError, check_output_folder, require_positive
+from trilabel.cli.arguments import Broken, RunPath, Trust, UsageError, check_output_folder, require_positive
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
@@ -44,6 +44,7 @@ class Maps:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    trust: Trust = ()
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
     json: bool = False
@@ -55,7 +56,7 @@ class Maps:
         from trilabel.report import class_maps
 
         self._check()
-        model, known = tl.load(self.run, self.device), None
+        model, known = tl.load(self.run, self.device, self.trust), None
         if self.data:
             dataset = read_data(self.data, self.reading.chosen())
             rows = dataset.rows_of(self.split)

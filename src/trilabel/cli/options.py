@@ -20,7 +20,7 @@ GROUPS = ("", "data", "model", "training", "output")
 _CONFIG_GROUPS = {"method": "model", "train_split": "data", "stages": "training"}
 _OWN_GROUPS = {
     **dict.fromkeys(("data", "sets", "split", "hide", "hide_seed", "test"), "data"),
-    **dict.fromkeys(("recipe", "set"), "model"),
+    **dict.fromkeys(("recipe", "set", "trust"), "model"),
     **dict.fromkeys(("out", "resume", "overwrite", "json", "keep", "layout", "to", "safe_cells"), "output"),
 }
 _READING_COMMON = frozenset({"images", "splits"})

@@ -5,11 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trilabel as tl
-from trilabel.cli.arguments import Broken, OptionalDataPath, RunPath, SafeCells, check_output_folder, require_positive
+from trilabel.cli.arguments import (
+    Broken,
+    OptionalDataPath,
+    RunPath,
+    SafeCells,
+    Trust,
+    check_output_folder,
+    require_positive,
+)
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
 from trilabel.log import log
+from trilabel.plugin_files import trust
 from trilabel.printable import plural
 
 if TYPE_CHECKING:
@@ -41,6 +50,7 @@ class Similar:
     """Whether a missing or broken image stops the command, or is left out and counted."""
     device: str = "auto"
     """Where to compute: cpu or cuda; auto: cuda if there is a GPU."""
+    trust: Trust = ()
     safe_cells: SafeCells = False
     overwrite: bool = False
     """Write into the folder even if it is not empty."""
@@ -57,8 +67,9 @@ class Similar:
 
         require_positive(neighbors=self.neighbors, limit=self.limit)
         check_output_folder(self.out, self.overwrite)
+        trust(self.trust)  # the run's own data may be in a format of theirs
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
-        model, learned = tl.load(self.run, self.device), RunFolder(self.run).label_graph
+        model, learned = tl.load(self.run, self.device, self.trust), RunFolder(self.run).label_graph
         features, logits, rows = self._score(model, dataset)
         classes = model.classes
         graph = label_graph.from_file(learned, classes) if learned.is_file() else label_graph.identity(len(classes))
@@ -100,4 +111,6 @@ class Similar:
         )
         if not features:
             raise TrilabelError(f"split {self.split!r} has no images to compare")
+        if not features[0].shape[1]:
+            raise TrilabelError(f"{self.run}: an exported file gives no features; use the run or its model folder")
         return torch.cat(features), logits, rows.tolist()

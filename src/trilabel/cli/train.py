@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 import trilabel as tl
-from trilabel.cli.arguments import NamesAndValues, OptionalDataPath, UsageError, absolute_path, flag, split_pair
+from trilabel.cli.arguments import NamesAndValues, OptionalDataPath, Trust, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, are_scenes, read_training_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.cli.weights_option import with_weights
 from trilabel.config import SETTINGS_OF, Config
 from trilabel.errors import TrilabelError
 from trilabel.log import quiet
+from trilabel.plugin_files import trust, trust_options, use
 from trilabel.printable import command_line, plural
 from trilabel.recipes import resolve
 
@@ -55,6 +56,7 @@ class Train:
     """Seed of the hidden labels; none: that of the label setting."""
     resume: Path | None = None
     """Resume the run in this folder, with its data and settings."""
+    trust: Trust = ()
     overwrite: bool = False
     """Replace the run folder if it exists."""
     json: bool = False
@@ -80,6 +82,7 @@ class Train:
 
         if bool(self.data) == (self.resume is not None):
             raise UsageError("give either data to train on, or --resume and a run folder")
+        trust(self.trust)
         if self.resume is not None:
             source, config, out = self._resumed(self.resume)
         else:
@@ -97,7 +100,7 @@ class Train:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""
         teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
         config = with_weights(self.config, self.written, real_images=not are_scenes(self.data))
-        return replace(config, teachers=teachers, **self._settings())
+        return replace(config, method=use(config.method), head=use(config.head), teachers=teachers, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
         """The settings of each component: the recipe's if the component is the recipe's, changed by --set."""
@@ -128,13 +131,14 @@ class Train:
         values = {f.name: getattr(self.config, f.name) for f in fields(Config)}
         changed = {name: value for name, value in values.items() if value != getattr(about.config, name)}
         given = {f.name for f in fields(self) if getattr(self, f.name) != f.default} - {"config", "reading", "written"}
-        refused = sorted({*changed, *given, *self.reading.chosen()} - MAY_CHANGE - {"resume", "json"})
+        refused = sorted({*changed, *given, *self.reading.chosen()} - MAY_CHANGE - {"resume", "json", "trust"})
         if refused:
-            allowed = " ".join(map(flag, sorted(MAY_CHANGE)))
+            allowed = " ".join(map(flag, sorted({*MAY_CHANGE, "trust"})))
             raise UsageError(
                 f"{' '.join(map(flag, refused))}: a resumed run keeps its settings; with --resume only these may be "
                 f"given: {allowed}"
             )
+        about.require(["method", "head", "format"], folder, unchanged=True)
         return about.source, replace(about.config, **changed), folder
 
 
@@ -144,9 +148,12 @@ def _print_result(run: "Run", as_json: bool) -> None:
     if run.metrics:
         how = ", unknown counted as absent" if run.best.val_unknown_as_absent else ""
         epochs = sum(record.stage == run.best.stage for record in run.history)
-        print_metrics(run.metrics, f"best epoch: {run.best.epoch} of {epochs}, on validation{how}")
+        what = f"best epoch: {run.best.epoch} of {epochs}, on validation"
+        if run.config.val == "folds":
+            what = "no image held out: each training image scored by one of 5 heads, fitted without it"
+        print_metrics(run.metrics, f"{what}{how}")
     else:
         print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")
     words = ("trilabel", "predict", run.folder, "IMAGES", "--out", "predictions.csv")
-    return print_line(f"try next: {command_line(*words)}")
+    return print_line(f"try next: {command_line(*words, *trust_options(run.config.head))}")

@@ -68,7 +68,7 @@ def in_flags(message: str, options: Iterable[Option]) -> str:
         is_name = found[1] in names and ("_" in found[1] or found.start() == 0)
         return flag(found[1]) if is_name else found[0]
 
-    message = re.sub(r"(?<![\w.-])([a-z_]+)='([\w.-]+)'", value, message)
+    message = re.sub(r"(?<![\w.-])([a-z_]+)='([^'\s]+)'", value, message)
     return re.sub(r"(?<![\w./\\'\"`=-])([a-z]+(?:_[a-z]+)*)(?= (?:must|needs|starts)\b)", word, message)
 
 

@@ -2,14 +2,12 @@
 
 import json
 import os
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
-
-HOME = "TRILABEL_HOME"  # the environment variable that puts everything into one folder
+from trilabel.user_folders import user_folder
 
 
 @dataclass(frozen=True)
@@ -24,12 +22,12 @@ class DefaultWeights:
 
 def settings_file() -> Path:
     """Where the default is remembered."""
-    return _folder("XDG_CONFIG_HOME", ".config", "APPDATA") / "settings.json"
+    return user_folder("XDG_CONFIG_HOME", ".config", "APPDATA") / "settings.json"
 
 
 def weights_folder() -> Path:
     """Where fetched weights are."""
-    return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA") / "weights"
+    return user_folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA") / "weights"
 
 
 def fetched(name: str) -> Path:
@@ -73,23 +71,3 @@ def remember(default: DefaultWeights) -> None:
 def forget() -> None:
     """Removes the settings file: the default is all that it has."""
     settings_file().unlink(missing_ok=True)
-
-
-def _folder(xdg: str, below_home: str, windows: str) -> Path:
-    """The user's folder for files of one kind, where this system has it."""
-    if own := os.environ.get(HOME):
-        return Path(own).absolute()
-    if sys.platform == "win32":
-        base = os.environ.get(windows)
-        return (Path(base) if base else _home()) / "trilabel"
-    if sys.platform == "darwin":
-        return _home() / "Library/Application Support/trilabel"
-    base = os.environ.get(xdg, "")
-    return (Path(base) if Path(base).is_absolute() else _home() / below_home) / "trilabel"
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:
-        raise TrilabelError(f"this user has no home folder; name one in the environment variable {HOME}") from None

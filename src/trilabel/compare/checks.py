@@ -8,7 +8,7 @@ from trilabel.compare.spec import ALL, MethodRow, Spec
 from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.errors import TrilabelError
 from trilabel.labels import simulate
 from trilabel.log import log
 from trilabel.methods import METHODS, check_method
@@ -86,9 +86,7 @@ def _check_names(config: Config, row: str) -> None:
     """Raises an error for unknown components and settings; whether they fit the labels is checked when a run starts."""
     try:
         if config.method != "auto":
-            if config.method not in METHODS:
-                raise unknown_name_error("method", config.method, METHODS)
-            settings_of(METHODS[config.method].Settings, config.settings, config.method)
+            settings_of(METHODS.find(config.method).Settings, config.settings, config.method)
         check_head(config.head, config.head_settings)
         check_graph(config.graph, config.graph_settings)
         if config.relabel != "none":

@@ -1,6 +1,6 @@
 """The commands that reproduce a run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -44,11 +44,11 @@ def _differing(config: Config, recipe: str) -> list[str]:
     return [name for name in names if getattr(config, name) != getattr(base, name)]
 
 
-def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop") -> str:
-    """`trilabel evaluate …` for that run."""
+def evaluate_command(out: str, split: str, pointing: bool, broken: str = "stop", trust: Sequence[str] = ()) -> str:
+    """`trilabel evaluate …` for that run; trust: the option for files that its head or data need."""
     options = [*(["--pointing"] if pointing else []), *(["--broken", broken] if broken != "stop" else [])]
     how = ("--threshold", "0.5", "--no-calibrated")
-    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options)
+    return command_line("trilabel", "evaluate", out, "--split", split, *how, *options, *trust)
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -13,9 +13,12 @@ from trilabel.compare.spec import ALL, MethodRow, Spec
 from trilabel.compare.splits import TrainingSplits
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
-from trilabel.inference.predictor import load
+from trilabel.inference.loading import load
 from trilabel.log import quiet
+from trilabel.methods import METHODS
 from trilabel.metrics import CLASSES_WORTH_GROUPS, GROUP_METRICS
+from trilabel.models import HEADS
+from trilabel.plugin_files import trust_options
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
 from trilabel.training.teaching import targets_seconds
@@ -64,6 +67,8 @@ class RunExecutor:
         """The folder of a run."""
         name = "".join(letter if letter.isalnum() or letter in "-.=" else "_" for letter in f"{row.name}-{labels}")
         scored = [labels, self.spec.hide_seed_of(config.seed), self.scoring.split, self.scoring.metrics]
+        origins = (METHODS.origin(config.method), HEADS.origin(config.head))  # what they compute may change
+        scored += [origin.sha256 or origin.version for origin in origins if origin is not None]
         return run_folder(self.out / kind, f"{name[:80]}-{config.seed}", config, scored)
 
     def train(self, folder: Path, labels: str, config: Config) -> Run:
@@ -100,7 +105,9 @@ class RunExecutor:
         """The commands that reproduce a cell, in a folder other than the cell's own."""
         again = f"runs/{folder.name}"
         training = train_command(self._source(labels, config), config, again)
-        return f"{training}\n{evaluate_command(again, self.scoring.split, self.scoring.pointing, config.broken)}"
+        trust = trust_options(config.head, self.source.get("format") or "")
+        scoring = evaluate_command(again, self.scoring.split, self.scoring.pointing, config.broken, trust)
+        return f"{training}\n{scoring}"
 
     def _source(self, labels: str, config: Config) -> dict[str, Any]:
         hidden = {} if labels == ALL else {"hide": labels, "hide_seed": self.spec.hide_seed_of(config.seed)}

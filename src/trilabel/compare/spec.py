@@ -11,8 +11,9 @@ from trilabel.compare.changes import with_changes
 from trilabel.compare.grids import SearchGrid, published_grid
 from trilabel.compare.results import CellKey
 from trilabel.config import METHOD_FIELDS, Config
-from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.errors import TrilabelError
 from trilabel.methods import METHODS
+from trilabel.plugin_files import beside, reference, use
 from trilabel.recipes import resolve
 
 ALL = "all"  # the label setting that hides nothing
@@ -95,12 +96,13 @@ def recipe_row(recipe: str, base: Config, name: str = "", as_published: bool = F
 
 
 def method_row(method: str, base: Config) -> MethodRow:
-    """A row with a method in its own default settings, trained as `base` is."""
-    if method not in METHODS:
-        raise unknown_name_error("method", method, METHODS)
-    heads = METHODS[method].heads
+    """A row with a method (a name, or FILE.py:CLASS) in its own default settings, trained as `base` is."""
+    method = use(method)
+    heads = [beside(head, method) for head in METHODS.find(method).heads]
     head: dict[str, Any] = {} if not heads or base.head in heads else {"head": heads[0], "head_settings": {}}
-    return MethodRow(method, replace(base, method=method, settings={}, **head))
+    refers = reference(method)
+    name = method if refers is None else f"{refers.file.name}:{refers.name}"
+    return MethodRow(name, replace(base, method=method, settings={}, **head))
 
 
 def with_grids(spec: Spec, grid: Mapping[str, Any] | str, where: str = "search") -> Spec:

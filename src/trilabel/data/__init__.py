@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from trilabel.data.archive import is_archive, mounted
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.fiftyone_views import from_fiftyone, to_fiftyone
 from trilabel.data.formats import FORMATS, entry_of, format_of, writer_of
 from trilabel.data.image_paths import existing
 from trilabel.data.options import check_choice, check_options
+from trilabel.data.remote import with_fetched_images
 from trilabel.data.scenes import scenes
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
+from trilabel.plugin_files import use
 from trilabel.printable import plural
 
-__all__ = ["FORMATS", "Boxes", "Dataset", "read", "scenes", "write"]
+__all__ = ["FORMATS", "Boxes", "Dataset", "from_fiftyone", "read", "scenes", "to_fiftyone", "write"]
 
 _ROUNDING = 1e-9
 
@@ -32,22 +35,27 @@ def read(
     *,
     images: str | Path | None = None,
     missing: Literal["keep", "drop"] = "keep",
+    fetch: bool = False,
     splits: Mapping[str, str | Path | Sequence[str] | float] | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Dataset:
-    """Reads images and labels; `format` is one of FORMATS, or None to detect it. `options` go to the format's reader.
+    """Reads images and labels; `options` go to the format's reader.
 
+    `format` is one of FORMATS, a file of your own (FILE.py, or FILE.py:CLASS), or None to detect it.
     `images` is the folder of the images where it is not where the format expects it; `missing` "drop" leaves out
-    images without a file. `splits` maps names to ids (a list, or a text file with one per line), which replace the
-    splits of the data and leave all other images to "train", or to a number of images (an int) or a share of them (a
-    float between 0 and 1), drawn with `seed` from "train". Without any splits all rows are "train".
+    images without a file; `fetch` fetches those that the data names by URL. `splits` maps names to ids (a list, or a
+    text file with one per line), which replace the splits of the data and leave all other images to "train", or to a
+    number of images (an int) or a share of them (a float between 0 and 1), drawn with `seed` from "train". Without any
+    splits all rows are "train".
     """
     path = Path(path)
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
     check_choice(path, "missing", missing, ("keep", "drop"))
+    format = None if format is None else use(format)
     dataset = _read_archive(path, format, images, options) if is_archive(path) else _read(path, format, images, options)
+    dataset = with_fetched_images(dataset, fetch)
     if not dataset.splits:
         dataset = replace(dataset, splits={"train": np.arange(len(dataset))})
     drawn = {name: what for name, what in (splits or {}).items() if isinstance(what, Real)}

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from trilabel.archives import DAMAGED, standing_in
+from trilabel.archives import standing_in
+from trilabel.archives.zip_members import DAMAGED
 from trilabel.data.image_paths import RootedPaths, is_image
 from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
@@ -21,7 +22,7 @@ from trilabel.labels.names import Names
 _MOST_MEMBERS = 1_000_000
 _MOST_RATIO, _SMALL = 200, 256 << 20  # of text that is larger than this; a bomb has up to 1,032
 _LABELS = {".csv", ".tsv", ".txt", ".lst", ".gz", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".names", ".data", ".dat"}
-_LABELS |= {".parquet"}
+_LABELS |= {".parquet", ".arrow", ".feather"}
 
 
 def is_archive(path: Path) -> bool:

@@ -21,8 +21,10 @@ from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
+from trilabel.archives import has_row
 from trilabel.data.gray_levels import has_more_than_8_bits, to_8_bit
 from trilabel.data.heif import HOW_TO_READ, can_read_heif, is_heif, open_heif
+from trilabel.data.image_paths import is_url
 from trilabel.errors import TrilabelError
 from trilabel.input_files import IMAGE_BYTES, IMAGE_PIXELS, limit, open_input, too_much
 from trilabel.log import track
@@ -87,6 +89,21 @@ def decode(path: str | Path, size: int) -> "Tensor":
     """The image file as a 3×size×size uint8 tensor, upright and RGB; raises a TrilabelError if it is not an image."""
     import torch
 
+    with _upright_rgb(path, size) as image:
+        small = image.resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+    return torch.from_numpy(np.array(small)).permute(2, 0, 1)
+
+
+def thumbnail(path: str | Path, longest: int) -> Image.Image:
+    """The image file, upright and RGB, its longer side at most so many pixels; raises a TrilabelError as `decode`."""
+    with _upright_rgb(path, longest) as image:
+        image.thumbnail((longest, longest), Image.Resampling.BILINEAR, reducing_gap=3.0)
+        return image
+
+
+@contextmanager
+def _upright_rgb(path: str | Path, size: int) -> Iterator[Image.Image]:
+    """The image, at least of this size if it has it; errors inside are told as those of the file."""
     try:
         with open_image(path) as file:
             file.draft("RGB", (size, size))  # JPEG can be decoded at half or quarter scale for less
@@ -94,17 +111,21 @@ def decode(path: str | Path, size: int) -> "Tensor":
             image = _upright(file, to_8_bit(file) if has_more_than_8_bits(file) else file)
             if image.mode == "P" and "transparency" in image.info:
                 image = image.convert("RGBA")  # same colors in the end, but PIL warns about a direct conversion
-            small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0)
+            yield image.convert("RGB")
     except TrilabelError:
         raise
     except FileNotFoundError:
-        raise TrilabelError(f"{path}: {MISSING}") from None
+        raise TrilabelError(missing_image(path)) from None
     except UnidentifiedImageError:
         raise TrilabelError(f"{path}: broken image (no kind of image that can be read)") from None
     except Exception as error:  # PIL raises a dozen kinds of errors for damaged bytes
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrilabelError(f"{path}: broken image ({reason})") from None
-    return torch.from_numpy(np.array(small)).permute(2, 0, 1)
+
+
+def missing_image(path: str | Path) -> str:
+    """What to say of an image without a file."""
+    return f"{path}: {MISSING}{' here; pass --fetch to fetch it' if is_url(str(path)) else ''}"
 
 
 def _upright(file: Image.Image, image: Image.Image) -> Image.Image:
@@ -119,8 +140,11 @@ def _upright(file: Image.Image, image: Image.Image) -> Image.Image:
 def check_image(path: str) -> str | None:
     """What is wrong with an image file, judged by its first and last bytes; None if it seems complete.
 
-    Only a file without a proper end is decoded: cameras append all sorts of data to an image.
+    Only a file without a proper end is decoded: cameras append all sorts of data to an image. One in a Parquet file is
+    not even opened: unpacking all of them would take as long as an epoch.
     """
+    if (is_there := has_row(path)) is not None:
+        return None if is_there else missing_image(path)
     try:
         with open_input(path, IMAGE_BYTES) as file:
             head = file.read(16)
@@ -128,7 +152,7 @@ def check_image(path: str) -> str | None:
             file.seek(-min(64, size), os.SEEK_END)
             tail = file.read()
     except FileNotFoundError:
-        return f"{path}: {MISSING}"
+        return missing_image(path)
     except TrilabelError as error:
         return str(error)
     except OSError as error:

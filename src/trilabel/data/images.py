@@ -6,6 +6,7 @@ Augmentation is not done here but on the batch, on its device (`augment.py`), so
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from trilabel.data.blocks import Blocks, blocks_of
 from trilabel.data.cache import Cache, choose_cache
 from trilabel.data.decode import MISSING, ImageError, decode, resized, validate_images
+from trilabel.data.image_paths import take_paths
 from trilabel.data.workers import ignore_signals, signals_held
 from trilabel.errors import TrilabelError
 from trilabel.log import progress
@@ -53,6 +56,11 @@ class ImageSource:
 
     def __len__(self) -> int:
         return len(self.store)
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """Which images are unpacked together, if there are such."""
+        return None if isinstance(self.store, Tensor) else blocks_of(self.store)
 
     def batches(self, positions: Sequence[NDArray[np.int64]], skip_broken: bool = False) -> Iterator[ImageBatch]:
         """One batch for each array of positions. Images that fail are left out (`skip_broken`) or raise."""
@@ -129,7 +137,7 @@ def open_images(
         _raise_first(errors)
     bad = {position for position, _ in errors}
     good = [position for position in range(len(paths)) if position not in bad]
-    source = ImageSource([paths[position] for position in good] if bad else paths, size, device, workers)
+    source = ImageSource(take_paths(paths, np.array(good, np.int64)) if bad else paths, size, device, workers)
     kind = choose_cache(cache, len(good), size, device, processes)
     if kind == "none":
         return source, errors

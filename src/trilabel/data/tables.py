@@ -159,6 +159,16 @@ def first_bytes(file: IO[bytes]) -> bytes:
         return b""
 
 
+def first_unpacked(path: Path, start: bytes) -> bytes:
+    """The first bytes of a file, unpacked if it is a .gz; empty if it is damaged."""
+    if path.suffix.lower() != ".gz":
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, _START)
+    except zlib.error:
+        return b""
+
+
 def usual_delimiter(path: Path, start: bytes) -> str:
     """The separator of the cells: that of the file extension, unless the first line contains only other separators."""
     usual = DELIMITERS.get(table_suffix(path), ",")

@@ -18,6 +18,11 @@ def read_text(file: Path) -> str:
         content = read_input(file)
     except OSError as error:
         raise TrilabelError(f"{file}: cannot be read ({error.strerror or error})") from None
+    return decoded(file, content)
+
+
+def decoded(file: Path, content: bytes) -> str:
+    """UTF-8 as text, without a byte-order mark; `file` is for messages."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -27,7 +32,12 @@ def read_text(file: Path) -> str:
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """(number, text) of every line that is not blank, without line ends and surrounding blanks."""
-    for number, line in enumerate(read_text(file).split("\n"), start=1):
+    return lines_of(file, read_text(file))
+
+
+def lines_of(file: Path, content: str) -> Iterator[tuple[int, str]]:
+    """The same for a text that was read already; `file` is for messages."""
+    for number, line in enumerate(content.split("\n"), start=1):
         if text := line.strip():
             if "\0" in text:
                 raise TrilabelError(f"{file}, line {number}: contains a zero byte, so it is not text; write it again")

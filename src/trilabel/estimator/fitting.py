@@ -1,15 +1,14 @@
-"""Fits a network on encoded features with any method: the training loop without images, files and processes."""
+"""Fits a network to encoded features with any method, as a linear stage does."""
 
 import math
-from collections.abc import Iterator
-from copy import deepcopy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
@@ -18,10 +17,11 @@ from trilabel.estimator.network import FeatureNetwork, create_network
 from trilabel.labels import Labels
 from trilabel.log import progress
 from trilabel.methods import Batch, Method, create_method
-from trilabel.training.batches import LabelReader, epoch_order
-from trilabel.training.optim import create_optimizer, learning_rate
+from trilabel.training.feature_fit import FeatureFit
+from trilabel.training.head_fit import HeadFit
 from trilabel.training.reach import class_logits, fit_schedule, way
 from trilabel.training.splits import validation_truth
+from trilabel.training.stages import Stage
 
 _NETWORK_LR, _NETWORK_STEPS = 1e-3, 200  # of hidden layers and other heads; steps at least
 _PART_STEPS = 10  # of a part of the samples, at least
@@ -52,6 +52,18 @@ class Samples:
     rows: NDArray[np.int64]
     labels: Labels
     weights: NDArray[np.float64] | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are learned from."""
+        return self.inputs.device
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        """B×F of those at these positions."""
+        return self.inputs(self.rows[rows.cpu().numpy()])
 
     def part(self, chosen: NDArray[np.bool_]) -> "Samples":
         """Those of them that are chosen."""
@@ -84,15 +96,8 @@ def fit(plan: Plan, samples: Samples) -> Fitted:
     network = create_network(plan.method, inputs.encoder.size, plan.hidden, labels).to(inputs.device)
     seen = plan.hidden[-1] if plan.hidden else inputs.encoder.size
     fitted = Fitted(network, create_method(plan.method, plan.settings, labels, seen).to(inputs.device))
-    starts = class_logits(validation_truth(labels)).to(inputs.device)
-    if fitted.method.warm_up_epochs:
-        trial = Fitted(deepcopy(network), fitted.method)
-        trial.network.head.start_at(starts)
-        _run(trial, samples, _stage(replace(plan, epochs=fitted.method.warm_up_epochs), trial, samples), warm_up=True)
-        fitted.method.end_warm_up(_alone)
-    begin = fitted.method.initial_logits()
-    network.head.start_at(starts if begin is None else begin.to(inputs.device))
-    _run(fitted, samples, _stage(plan, fitted, samples))
+    with progress("fitting", fitted.method.warm_up_epochs + plan.epochs) as advance:
+        _SampleFit(plan, fitted, samples, advance).run()
     return fitted
 
 
@@ -101,11 +106,12 @@ def fit_further(plan: Plan, fitted: Fitted, samples: Samples, seen: int) -> None
 
     seen: how many samples it has learned from so far.
     """
-    passes = math.ceil(_PART_STEPS / math.ceil(len(samples.rows) / plan.batch_size))
-    steps, size = math.ceil(len(samples.rows) / plan.batch_size) * passes, samples.inputs.encoder.size
-    further = way(plan.reach, seen + len(samples.rows), size) - way(plan.reach, seen, size)
-    lr = further / steps if fitted.network.is_linear else _NETWORK_LR
-    _run(fitted, samples, _Stage(1, passes, lr, "constant", replace(plan, seed=plan.seed + seen)))
+    passes = math.ceil(_PART_STEPS / math.ceil(len(samples) / plan.batch_size))
+    steps, size = math.ceil(len(samples) / plan.batch_size) * passes, samples.inputs.encoder.size
+    further = way(plan.reach, seen + len(samples), size) - way(plan.reach, seen, size)
+    stage = Stage("part", 1, further / steps if fitted.network.is_linear else _NETWORK_LR, linear=True)
+    run = _SampleFit(replace(plan, seed=plan.seed + seen), fitted, samples, lambda _: None)
+    run.train(0, HeadFit(stage, replace(run.config, lr_schedule="constant"), passes, fitted.network.is_linear))
 
 
 @torch.no_grad()
@@ -117,69 +123,46 @@ def score(network: FeatureNetwork, inputs: Encoded, rows: NDArray[np.int64]) -> 
         yield network(inputs(rows[start : start + at_once])).logits.float().cpu()
 
 
-@dataclass(frozen=True)
-class _Stage:
-    epochs: int
-    passes: int  # over the samples in an epoch
-    lr: float
-    schedule: Literal["constant", "cosine"]
-    plan: Plan
+class _SampleFit(FeatureFit):
+    """A fit to encoded samples, which may weigh differently; of a linear network, or of one that has hidden layers."""
 
+    def __init__(self, plan: Plan, fitted: Fitted, samples: Samples, advance: Callable[[int], None]) -> None:
+        config = Config(
+            stages="linear", epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed, lr_schedule="cosine"
+        )
+        super().__init__(config, fitted.network, fitted.method, samples, samples.labels, reach=plan.reach)
+        self._network, self._samples, self._advance = fitted.network, samples, advance
+        weights = samples.weights
+        self._weights = None if weights is None else torch.from_numpy(weights / weights.mean()).float()
 
-def _stage(plan: Plan, fitted: Fitted, samples: Samples) -> _Stage:
-    """As a linear stage, where the network is linear."""
-    count, epochs = len(samples.rows), plan.epochs
-    passes, lr = fit_schedule(plan.reach, count, samples.inputs.encoder.size, plan.batch_size, epochs)
-    if not fitted.network.is_linear:
-        passes, lr = math.ceil(_NETWORK_STEPS / (math.ceil(count / plan.batch_size) * epochs)), _NETWORK_LR
-    return _Stage(epochs, passes, lr, "cosine", plan)
+    def begin(self, stage: Stage, logits: Tensor | None) -> HeadFit:
+        """Weights are as the network was made: those of a linear one are 0, and features were encoded before."""
+        start = class_logits(validation_truth(self.labels)) if logits is None else logits
+        self._network.head.start_at(start.to(self.features.device))
+        count, size, epochs = len(self.features), self._samples.inputs.encoder.size, stage.epochs
+        if self._network.is_linear:
+            assert self.reach is not None
+            passes, lr = fit_schedule(self.reach, count, size, self.config.batch_size, epochs)
+        else:
+            passes, lr = math.ceil(_NETWORK_STEPS / (math.ceil(count / self.config.batch_size) * epochs)), _NETWORK_LR
+        return HeadFit(replace(stage, lr=lr), self.config, passes, self._network.is_linear)
 
+    def train(self, number: int, fit: HeadFit) -> None:
+        """Weights of samples are those of the last batch until it ends."""
+        super().train(number, fit)
+        self._network.weights = None
 
-def _run(fitted: Fitted, samples: Samples, stage: _Stage, warm_up: bool = False) -> None:
-    """The epochs of a stage."""
-    network, method, inputs, device = fitted.network, fitted.method, samples.inputs, samples.inputs.device
-    config = Config(lr_schedule=stage.schedule, optimizer="adamw")
-    groups = [(list(network.parameters()), 1.0), *method.parameter_groups(stage.lr)]
-    optimizer = create_optimizer(config, groups, stage.lr, by_rows=network.is_linear)
-    reader = LabelReader(samples.labels, device)
-    weights = None if samples.weights is None else torch.from_numpy(samples.weights / samples.weights.mean()).float()
+    def batch(self, positions: NDArray[np.int64], epoch: int, lr: float) -> Batch:
+        """The network then weighs its samples."""
+        if self._weights is not None:
+            self._network.weights = self._weights[positions].to(self.features.device)
+        return super().batch(positions, epoch, lr)
 
-    def batch(chosen: NDArray[np.int64], epoch: int, lr: float, share: float = 0.0) -> Batch:
-        rows = torch.from_numpy(chosen).to(device)
-        network.weights = None if weights is None else weights[chosen].to(device)
-        labels = reader(chosen, rows)
-        return Batch(inputs(samples.rows[chosen]), None, labels, rows, epoch, lr, warm_up, share, stage.epochs)
-
-    with progress("fitting", stage.epochs) as advance:
-        for epoch in range(1, stage.epochs + 1):
-            seed, size = (stage.plan.seed, int(warm_up), epoch), stage.plan.batch_size
-            order = epoch_order(len(samples.rows), size, seed, passes=stage.passes).batches
-            method.start_epoch(epoch)
-            if not warm_up and method.surveys(epoch):
-                network.eval()
-                with torch.no_grad():
-                    parts = np.array_split(np.arange(len(samples.rows)), math.ceil(len(samples.rows) / size))
-                    method.survey(network, (batch(part, epoch, stage.lr) for part in parts), _alone)
-            network.train()
-            for step, chosen in enumerate(order):
-                lr = learning_rate(config, stage.lr, (epoch - 1) * len(order) + step, len(order), stage.epochs)
-                for group in optimizer.param_groups:
-                    group["lr"] = lr * group["scale"]
-                loss = method.step(network, batch(chosen, epoch, lr, step / len(order)))["loss"]
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                optimizer.zero_grad()
-            method.sync(_alone)
-            _check_finite(network)
-            advance(1)
-    network.weights = None
-
-
-def _alone(tensor: Tensor, _: str) -> Tensor:
-    """What several processes have together, of one."""
-    return tensor
-
-
-def _check_finite(network: nn.Module) -> None:
-    if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
-        raise TrilabelError("the weights are not finite: check the features for extreme values, or use another method")
+    def end_epoch(self) -> None:
+        """Refuses weights that are not finite."""
+        super().end_epoch()
+        if not all(bool(torch.isfinite(weights).all()) for weights in self._network.parameters()):
+            raise TrilabelError(
+                "the weights are not finite: check the features for extreme values, or use another method"
+            )
+        self._advance(1)

@@ -1,6 +1,7 @@
 """Class activation maps of images, and the images to overlay them on."""
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -10,6 +11,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trilabel.data.decode import decode, open_image
+from trilabel.errors import TrilabelError
+from trilabel.inference.arrays import resize_all
+from trilabel.inference.opened import DIVERGED, Options
+from trilabel.log import log
+
+if TYPE_CHECKING:
+    from trilabel.inference.predictor import Model
 
 _LONGEST = 512  # pixels of the longer side of a displayed image
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
@@ -22,6 +30,35 @@ class ClassActivation(NamedTuple):
     image: NDArray[np.uint8]  # H×W×3, from `display_image`
     probabilities: NDArray[np.float32]  # C
     maps: NDArray[np.float32]  # C×h×w cells that cover the whole image: the higher, the more evidence for the class
+
+
+def activations(
+    model: "Model",
+    ids: Sequence[str],
+    arrays: Sequence[Tensor] | None,
+    paths: Sequence[str] | None,
+    options: Options,
+) -> Iterator[ClassActivation]:
+    """Image by image; they are `arrays` (3×H×W uint8, of any sizes) or `paths`. Those left out are logged."""
+    originals = arrays if arrays is not None else paths or ()
+    opened = model.open(None if arrays is None else resize_all(arrays, model.image_size), paths, options)
+    for _, message in opened.errors:
+        log.warning(f"left out: {message}")
+    for batch, output in opened.scorer.outputs(opened.source, class_maps=True):
+        for _, message in batch.failed:
+            log.warning(f"left out: {message}")
+        if output is None or output.maps is None:
+            continue
+        chances = model.calibrate(output.logits.float()).sigmoid()
+        probabilities, maps = (part.float().cpu().numpy() for part in (chances, output.maps))
+        positions = opened.positions[batch.positions].tolist()
+        for position, of_image, maps_of_image in zip(positions, probabilities, maps, strict=True):
+            if np.isnan(of_image).any() or not np.isfinite(maps_of_image).all():
+                raise TrilabelError(
+                    f"{model.name}: gives class maps or scores that are not finite for image {ids[position]!r}; "
+                    f"{DIVERGED}"
+                )
+            yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
 
 
 def display_image(image: Tensor | str) -> NDArray[np.uint8]:

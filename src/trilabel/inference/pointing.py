@@ -7,8 +7,16 @@ from numpy.typing import NDArray
 
 from trilabel import metrics
 from trilabel.data.boxes import Boxes, BoxesByImage
+from trilabel.data.dataset import Dataset
+from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.models import Output
+
+
+def require_boxes(dataset: Dataset, rows: NDArray[np.int64], split: str) -> None:
+    """Raises an error if none of the images has a box."""
+    if dataset.boxes is None or not np.isin(dataset.boxes.image, rows).any():
+        raise TrilabelError(f"split {split!r} has no boxes: the pointing game needs them")
 
 
 class PointingGame:

@@ -1,7 +1,6 @@
-"""Probabilities of classes for images, and writing them as CSV or JSON."""
+"""Probabilities of classes for images, and writing them."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trilabel.data.spreadsheet_cells import safe_cell
-from trilabel.files import replacing, write_text
-from trilabel.printable import json_escaped, plural
+from trilabel.data.dataset import Dataset
+from trilabel.data.formats import options_of, writer_of
+from trilabel.files import replacing
+from trilabel.inference.prediction_files import Kind, Layout, csv_table, json_list, parquet_table
+from trilabel.labels import Labels
+from trilabel.printable import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,25 +38,34 @@ class Predictions:
         left_out = f", {len(self.left_out):,} left out" if self.left_out else ""
         return f"Predictions({plural(len(self.ids), 'image')} × {plural(len(self.classes), 'class')}{left_out})"
 
+    @classmethod
+    def join(
+        cls, parts: "Iterable[Predictions]", classes: Sequence[str], thresholds: Sequence[float] = ()
+    ) -> "Predictions":
+        """Those of all parts, in order."""
+        parts = list(parts)
+        scores = [np.zeros((0, len(classes)), np.float32), *(part.scores for part in parts)]
+        ids = [id_ for part in parts for id_ in part.ids]
+        left_out = tuple(message for part in parts for message in part.left_out)
+        return cls(ids, classes, np.concatenate(scores), left_out, thresholds)
+
     def to_frame(self) -> "pd.DataFrame":
         """A pandas table with a row per image and a column per class."""
         import pandas as pd
 
-        return pd.DataFrame(self.scores, index=pd.Index(self.ids, name="image"), columns=list(self.classes))
+        index = pd.Index(self.ids, name="image", dtype=object)  # strings of pyarrow cannot hold every name of a file
+        return pd.DataFrame(self.scores, index=index, columns=list(self.classes))
 
     def to_csv(self, path: str | Path, safe_cells: bool = False) -> None:
         """A table with one row per image and one column per class.
 
         With `safe_cells`, names that a spreadsheet would run as formulas get an apostrophe in front.
         """
-        import pandas as pd
+        self._write(csv_table, path, Layout(safe_cells=safe_cells))
 
-        cell = safe_cell if safe_cells else str
-        table = pd.DataFrame(self.scores, columns=list(map(cell, self.classes)))
-        table.insert(0, "image", list(map(cell, self.ids)), allow_duplicates=True)  # a class may have this name too
-        with replacing(path) as temporary:
-            # The name of a file may be bytes that are not UTF-8: they are written as they are.
-            table.to_csv(temporary, index=False, float_format="%.6g", errors="surrogateescape")
+    def to_parquet(self, path: str | Path) -> None:
+        """The same table as Parquet (needs pyarrow)."""
+        self._write(parquet_table, path, Layout())
 
     def to_records(self, threshold: float | None = None) -> list[dict[str, Any]]:
         """One record per image: its id, the classes that are present (highest first), and all scores.
@@ -74,6 +85,26 @@ class Predictions:
             records.append({"image": id_, "present": present, "scores": rounded})
         return records
 
+    def to_dataset(self, threshold: float | None = None) -> Dataset:
+        """The images with the predicted classes as present labels; others are unknown. `threshold` as above."""
+        limits = np.asarray(self.thresholds or 0.5) if threshold is None else np.asarray(threshold)
+        labels = Labels.from_signed((self.scores >= limits).astype(np.int8), self.classes, self.ids)
+        return Dataset(labels.ids, self.ids, labels, notes=("predicted classes are present, others unknown",))
+
+    def write(self, path: str | Path, format: str, threshold: float | None = None) -> list[str]:
+        """Writes the predicted classes in a format of data sets; returns notes. `threshold` as above.
+
+        Label Studio ("label-studio") and CVAT ("cvat") show them to annotators as a start.
+        """
+        writer = writer_of(Path(path), format)
+        offered = options_of(writer)
+        options = {"predictions": True, "scores": self.scores}
+        return writer(self.to_dataset(threshold), Path(path), **{k: v for k, v in options.items() if k in offered})
+
     def to_json(self, path: str | Path, threshold: float | None = None) -> None:
         """Writes `to_records` as a JSON file."""
-        write_text(path, json_escaped(json.dumps(self.to_records(threshold), ensure_ascii=False, indent=1)))
+        self._write(json_list, path, Layout(threshold))
+
+    def _write(self, kind: Kind, path: str | Path, layout: Layout) -> None:
+        with replacing(path) as temporary, kind(temporary, self.classes, layout) as add:
+            add(self)

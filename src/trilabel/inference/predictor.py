@@ -17,33 +17,24 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
 from trilabel.data.left_out import log_left_out
 from trilabel.errors import TrilabelError
-from trilabel.inference.activation import ClassActivation, display_image
-from trilabel.inference.arrays import arrays_to_images, resize_all, separate
-from trilabel.inference.evaluation import evaluate
-from trilabel.inference.opened import DIVERGED, Broken, Opened, Options, find_paths
-from trilabel.inference.pointing import PointingGame
+from trilabel.inference.activation import ClassActivation, activations
+from trilabel.inference.arrays import arrays_to_images, separate
+from trilabel.inference.evaluation import Evaluating, match_classes
+from trilabel.inference.export.loaded import ExportedNetwork
+from trilabel.inference.opened import Broken, Opened, Options, find_paths
+from trilabel.inference.pointing import require_boxes
+from trilabel.inference.prediction_files import Layout
 from trilabel.inference.predictions import Predictions
-from trilabel.inference.trust import doubts, unfinished
+from trilabel.inference.processes import Again, check_devices
+from trilabel.inference.serving import Written, predict_to_file
+from trilabel.inference.trust import doubts
 from trilabel.labels.names import Names
-from trilabel.log import log
-from trilabel.models import Classifier
-from trilabel.models.device import choose_device
-from trilabel.models.scoring import OnBatch, Scorer
+from trilabel.models import Classifier, Output
+from trilabel.models.scoring import Scorer
 from trilabel.printable import plural
 from trilabel.training.decisions import Decisions
-from trilabel.training.run_folder import Run, RunFolder
 
-
-def load(run: str | Path | Run, device: str = "auto") -> "Model":
-    """The model of a run's best epoch."""
-    folder = RunFolder(run.folder if isinstance(run, Run) else Path(run))
-    classifier, about = folder.classifier()
-    model = Model(classifier, about.classes, choose_device(device), about.config, str(folder.path))
-    model.annotations, model.seen_images = folder.annotations, folder.seen_images
-    model.unfinished = lambda: unfinished(about.config, folder.read_history(), folder.best_record())
-    if folder.decisions.is_file():
-        model.decisions = Decisions.load(folder.decisions, len(about.classes))
-    return model
+OnBatch = Callable[[NDArray[np.int64], Output], None]  # receives the rows and the whole output of a batch
 
 
 class Model:
@@ -55,15 +46,17 @@ class Model:
 
     def __init__(
         self,
-        classifier: Classifier,
+        classifier: Classifier | ExportedNetwork,
         classes: Sequence[str],
         device: torch.device,
         config: Config | None = None,
         name: str = "the model",
+        decisions: Decisions | None = None,
     ) -> None:
         """config: the run's configuration, for precision and memory layout on a GPU; without it all is float32.
 
-        name: what messages call the model, such as its run folder.
+        name: what messages call the model, such as its run folder. decisions: how logits become probabilities, and from
+        which one classes count as present; None: as they are, from a half.
         """
         self.name = name
         # Gives the number of known training labels of each class, for mAP by groups of classes.
@@ -72,6 +65,10 @@ class Model:
         self.seen_images: Callable[[], tuple[Sequence[str], Sequence[str]]] = lambda: ((), ())
         # Says whether the run that it is of has epochs before it.
         self.unfinished: Callable[[], list[str]] = list
+        # What it was loaded from, which tells it from another one.
+        self.files: tuple[Path, ...] = ()
+        # Loads it again in another process; None: it was not loaded from a file or folder.
+        self.again: Again | None = None
         self.classifier = classifier.to(device).eval()
         self.context: Callable[[], AbstractContextManager[object]] = nullcontext
         if config is not None and device.type == "cuda":
@@ -79,11 +76,13 @@ class Model:
                 self.context = partial(torch.autocast, "cuda", torch.bfloat16)
             if config.channels_last:
                 self.classifier = self.classifier.to(memory_format=torch.channels_last)
-        # How logits become probabilities, and from which one classes count as present; None: as they are, from a half.
-        self.decisions: Decisions | None = None
+        self.decisions = decisions
         self.classes = Names(classes)
         self.device = device
-        self.views = Views(classifier.backbone.mean, classifier.backbone.std)
+        # Images of a source, B×3×S×S uint8 -> what the classifier takes.
+        self.prepare: Callable[[Tensor], Tensor] = _unchanged
+        if isinstance(classifier, Classifier):
+            self.prepare = Views(classifier.backbone.mean, classifier.backbone.std).plain
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, {plural(len(self.classes), 'class')}, {self.image_size} pixels, on {self.device})"
@@ -91,7 +90,17 @@ class Model:
     @property
     def image_size(self) -> int:
         """Pixels per side that images are resized to."""
-        return self.classifier.backbone.image_size
+        network = self.classifier
+        return network.image_size if isinstance(network, ExportedNetwork) else network.backbone.image_size
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The probability from which each class counts as present."""
+        return (0.5,) * len(self.classes) if self.decisions is None else tuple(self.decisions.thresholds)
+
+    def calibrate(self, logits: Tensor) -> Tensor:
+        """N×C logits of the network -> those whose sigmoid is the probability."""
+        return logits if self.decisions is None else self.decisions.logits(logits)
 
     def predict(
         self, images: Any, batch_size: int = 64, workers: int | None = None, broken: Broken = "stop"
@@ -100,25 +109,62 @@ class Model:
 
         Arrays: N×H×W×3 or N×3×H×W, uint8 or float in [0, 1]; or a list of H×W×3 arrays of any sizes.
         """
-        options, paths = Options(batch_size, workers, broken), find_paths(images)
-        if paths is not None:
-            ids, opened = paths, self._open(None, paths, options)
-        else:
-            arrays = arrays_to_images(images, self.image_size)
-            ids, opened = [str(number) for number in range(len(arrays))], self._open(arrays, None, options)
-        logits, positions, messages = opened.score("predicting", ids.__getitem__)
-        kept = [ids[position] for position in positions.tolist()]
-        return Predictions(
-            kept, self.classes, self._calibrated(logits).sigmoid().numpy(), tuple(messages), self.thresholds
+        return Predictions.join(
+            self.predict_batches(images, batch_size, workers, broken), self.classes, self.thresholds
         )
 
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """The probability from which each class counts as present."""
-        return (0.5,) * len(self.classes) if self.decisions is None else tuple(self.decisions.thresholds)
+    def predict_batches(
+        self, images: Any, batch_size: int = 64, workers: int | None = None, broken: Broken = "stop"
+    ) -> Iterator[Predictions]:
+        """`predict` batch after batch, for more images than fit into memory with their scores."""
+        options, paths = Options(batch_size, workers, broken), find_paths(images)
+        if paths is not None:
+            ids, opened = paths, self.open(None, paths, options)
+        else:
+            arrays = arrays_to_images(images, self.image_size)
+            ids, opened = [str(number) for number in range(len(arrays))], self.open(arrays, None, options)
+        left_out = [message for _, message in opened.errors]
+        for batch in opened.score("predicting", ids.__getitem__):
+            kept = [ids[position] for position in batch.positions.tolist()]
+            left_out += [message for _, message in batch.failed]
+            yield Predictions(kept, self.classes, self.probabilities(batch.output), tuple(left_out), self.thresholds)
+            left_out = []
+        if left_out:  # no image could be opened
+            yield Predictions([], self.classes, self.probabilities(None), tuple(left_out), self.thresholds)
 
-    def _calibrated(self, logits: Tensor) -> Tensor:
-        return logits if self.decisions is None else self.decisions.logits(logits)
+    def probabilities(self, output: Output | None) -> NDArray[np.float32]:
+        """Of an output, images × classes; None is that of no image."""
+        if output is None:
+            return np.zeros((0, len(self.classes)), np.float32)
+        found: NDArray[np.float32] = self.calibrate(output.logits.float().cpu()).sigmoid().numpy()
+        return found
+
+    def predict_to_file(
+        self,
+        images: str | Path | Sequence[str],
+        out: str | Path,
+        batch_size: int = 64,
+        workers: int | None = None,
+        broken: Broken = "stop",
+        devices: int = 1,
+        resume: bool = False,
+        overwrite: bool = False,
+        layout: Layout | None = None,
+        on_part: Callable[[Predictions], None] | None = None,
+    ) -> Written:
+        """Predicts any number of image files into a .csv, .parquet, .json or .jsonl file.
+
+        Memory does not grow with images × classes: about a thousand images at a time go to a folder beside the file,
+        which is made of them in the end. If it is stopped, at whatever moment, `resume` goes on where it was, and the
+        file is the same.
+        devices: how many processes score, each on its own GPU or on the CPU. on_part: gets everything that is written,
+        in the order of the images.
+        """
+        paths = find_paths(images)
+        if paths is None:
+            raise TrilabelError("predictions are written for image files; give a folder or paths")
+        options = Options(batch_size, workers, broken)
+        return predict_to_file(self, paths, Path(out), options, layout or Layout(), devices, resume, overwrite, on_part)
 
     def maps(
         self, images: Any, batch_size: int = 16, workers: int | None = None, broken: Broken = "stop"
@@ -129,10 +175,10 @@ class Model:
         """
         options, paths = Options(batch_size, workers, broken), find_paths(images)
         if paths is not None:
-            yield from self._activations(paths, None, paths, options)
+            yield from activations(self, paths, None, paths, options)
         else:
             arrays = list(separate(images))
-            yield from self._activations([str(number) for number in range(len(arrays))], arrays, None, options)
+            yield from activations(self, [str(number) for number in range(len(arrays))], arrays, None, options)
 
     def dataset_maps(
         self,
@@ -145,7 +191,7 @@ class Model:
         """`maps` of these rows of a data set."""
         images, paths = dataset.images_of(rows)
         ids, arrays = [dataset.ids[row] for row in rows.tolist()], None if images is None else list(images)
-        yield from self._activations(ids, arrays, paths, Options(batch_size, workers, broken))
+        yield from activations(self, ids, arrays, paths, Options(batch_size, workers, broken))
 
     def evaluate(
         self,
@@ -159,6 +205,7 @@ class Model:
         pointing: bool = False,
         intervals: bool = False,
         calibrated: bool = True,
+        devices: int = 1,
     ) -> dict[str, Any]:
         """Metrics on a split of a data set, over its known labels, with `warnings` of what they cannot show.
 
@@ -169,30 +216,33 @@ class Model:
         classes of images it was played with), "per_class_pointing_game" and its mean "pointing_game_by_class"; it needs
         boxes. `intervals` adds "per_class_ap_low" and "per_class_ap_high" (95 %, see
         `metrics.average_precision_intervals`).
+        devices: how many processes score, each on its own GPU or on the CPU. Memory follows the known labels, not
+        images × classes.
         """
-        label_columns, model_columns, missing = self._match_classes(dataset.classes, common_classes)
+        check_devices(devices, self.device, self.again is not None)
+        label_columns, model_columns, missing = match_classes(self.classes, dataset.classes, common_classes)
         rows = dataset.rows_of(split)
         if not len(rows):
             raise TrilabelError(f"split {split!r} has no images to score")
-        game = None
         if pointing:
-            if dataset.boxes is None or not np.isin(dataset.boxes.image, rows).any():
-                raise TrilabelError(f"split {split!r} has no boxes: the pointing game needs them")
-            game = PointingGame(dataset.boxes, dataset.labels, label_columns, model_columns)
-        on_batch = None if game is None else game.add
-        logits, rows = self.score_rows(dataset, rows, batch_size, workers, broken, pointing, on_batch)
-        truth = dataset.labels[rows][:, label_columns]
-        counts = self.annotations()
-        annotations = None if counts is None else counts[model_columns]
-        scores = (self._calibrated(logits) if calibrated else logits)[:, model_columns]
+            require_boxes(dataset, rows, split)
         limits = [self.thresholds[column] for column in model_columns] if threshold is None else threshold
-        result = evaluate(scores, truth, limits, annotations, intervals)
-        result |= {
-            "split": split,
-            "left_out_classes": missing,
-            "warnings": self.unfinished() + doubts(truth, split, *self.seen_images()),
-        }
-        return result if game is None else result | game.result()
+        work = Evaluating(
+            dataset,
+            rows,
+            label_columns,
+            model_columns,
+            limits,
+            calibrated,
+            intervals,
+            pointing,
+            Options(batch_size, workers, broken),
+        )
+        found = work.score(self) if devices == 1 or self.again is None else work.score_in_processes(self.again, devices)
+        log_left_out(found.left_out, len(rows))
+        warnings = self.unfinished() + doubts(work.scored_labels(found), split, *self.seen_images())
+        result = work.result(found, self.annotations())
+        return result | {"split": split, "left_out_classes": missing, "warnings": warnings}
 
     def score_rows(
         self,
@@ -201,66 +251,36 @@ class Model:
         batch_size: int = 64,
         workers: int | None = None,
         broken: Broken = "stop",
-        class_maps: bool = False,
         on_batch: OnBatch | None = None,
     ) -> tuple[Tensor, NDArray[np.int64]]:
         """(images × classes logits, their rows) for these rows of a data set, without images that could not be read.
 
-        `on_batch` receives the rows and the whole output of each batch, with class maps if `class_maps`.
+        `on_batch` receives the rows and the whole output of each batch.
         """
-        opened = self._open(*dataset.images_of(rows), Options(batch_size, workers, broken))
-        to_rows = None if on_batch is None else lambda positions, output: on_batch(rows[positions], output)
-        logits, positions, messages = opened.score(
-            "scoring", lambda position: dataset.ids[int(rows[position])], class_maps, to_rows
-        )
+        opened = self.open(*dataset.images_of(rows), Options(batch_size, workers, broken))
+        logits, messages = torch.zeros(len(rows), len(self.classes)), [message for _, message in opened.errors]
+        scored = np.zeros(len(rows), bool)
+        for batch in opened.score("scoring", lambda position: dataset.ids[int(rows[position])]):
+            messages += [message for _, message in batch.failed]
+            if batch.output is not None:
+                logits[torch.from_numpy(batch.positions)] = batch.output.logits.float().cpu()
+                scored[batch.positions] = True
+                if on_batch is not None:
+                    on_batch(rows[batch.positions], batch.output)
         log_left_out(messages, len(rows))
-        return logits, rows[positions]
+        return (logits if scored.all() else logits[torch.from_numpy(scored)]), rows[scored]
 
-    def _match_classes(
-        self, classes: Sequence[str], common_classes: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-        """(columns of the labels, the model's columns for the same classes, classes that the model does not have)."""
-        columns = self.classes.positions(Names(classes))
-        missing = [name for name, column in zip(classes, columns, strict=True) if column < 0]
-        if missing and not common_classes:
-            raise TrilabelError(
-                f"the data has {plural(len(missing), 'class')} that the model does not have, e.g. {missing[0]!r}; "
-                "train with them, or score the common ones only with --common-classes"
-            )
-        if len(missing) == len(columns):
-            raise TrilabelError("the data and the model have no class in common")
-        common = np.flatnonzero(columns >= 0)
-        return common, columns[common], missing
-
-    def _open(self, images: Tensor | None, paths: Sequence[str] | None, options: Options) -> Opened:
+    def open(self, images: Tensor | None, paths: Sequence[str] | None, options: Options) -> Opened:
+        """Images in memory (N×3×H×W uint8) or in files, ready to be scored."""
         size, skip = self.image_size, options.broken == "skip"
         source, errors = open_images(images, paths, size, self.device, "none", options.workers, options.broken)
         positions = np.delete(np.arange(len(source) + len(errors)), [position for position, _ in errors])
         scorer = Scorer(
-            self.classifier, self.views.plain, len(self.classes), options.batch_size, self.context, skip_broken=skip
+            self.classifier, self.prepare, len(self.classes), options.batch_size, self.context, skip_broken=skip
         )
-        return Opened(source, positions, [message for _, message in errors], scorer, self.name)
+        return Opened(source, positions, errors, scorer, self.name)
 
-    def _activations(
-        self, ids: Sequence[str], arrays: Sequence[Tensor] | None, paths: Sequence[str] | None, options: Options
-    ) -> Iterator[ClassActivation]:
-        """The images are `arrays` (3×H×W uint8, of any sizes) or `paths`."""
-        originals = arrays if arrays is not None else paths or ()
-        opened = self._open(None if arrays is None else resize_all(arrays, self.image_size), paths, options)
-        for message in opened.errors:
-            log.warning(f"left out: {message}")
-        for batch, output in opened.scorer.outputs(opened.source, class_maps=True):
-            for _, message in batch.failed:
-                log.warning(f"left out: {message}")
-            if output is None or output.maps is None:
-                continue
-            chances = self._calibrated(output.logits.float()).sigmoid()
-            probabilities, maps = (part.float().cpu().numpy() for part in (chances, output.maps))
-            positions = opened.positions[batch.positions].tolist()
-            for position, of_image, maps_of_image in zip(positions, probabilities, maps, strict=True):
-                if np.isnan(of_image).any() or not np.isfinite(maps_of_image).all():
-                    raise TrilabelError(
-                        f"{self.name}: gives class maps or scores that are not finite for image {ids[position]!r}; "
-                        f"{DIVERGED}"
-                    )
-                yield ClassActivation(ids[position], display_image(originals[position]), of_image, maps_of_image)
+
+def _unchanged(images: Tensor) -> Tensor:
+    """What an exported network takes: it normalizes by itself."""
+    return images

@@ -1,4 +1,4 @@
-"""The methods by name. Adding one: a file here, a line in METHODS, a row in docs/methods.md, a test file."""
+"""The methods by name. Adding one: a file here, a line in BUILT_IN, a row in docs/methods.md, a test file."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
 from trilabel.methods.asymmetric import Asymmetric, Focal
@@ -27,11 +27,13 @@ from trilabel.methods.selective import Selective
 from trilabel.methods.self_training import SelfTraining
 from trilabel.methods.semantic import HeterogeneousTransfer, SemanticBlending, SemanticTransfer
 from trilabel.methods.taught import Taught
+from trilabel.plugins import Registry
 from trilabel.settings import settings_of
 
 __all__ = ["METHODS", "AllReduce", "Batch", "Choice", "Method", "check_method", "choose_method", "create_method"]
+__all__ += ["register_method"]
 
-METHODS: dict[str, type[Method[Any]]] = {
+BUILT_IN: dict[str, type[Method[Any]]] = {
     "known-only": KnownOnly,
     "assume-negative": AssumeNegative,
     "posterior": Posterior,
@@ -55,6 +57,15 @@ METHODS: dict[str, type[Method[Any]]] = {
 }
 
 
+def _is_method(component: Any) -> bool:
+    return isinstance(component, type) and issubclass(component, Method)
+
+
+METHODS: Registry[type[Method[Any]]] = Registry(
+    "method", BUILT_IN, "a class derived from trilabel.methods.Method", _is_method
+)
+register_method = METHODS.register
+
 _NEGATIVES_WORTH_A_FIT = 400  # known ones of half of the classes
 _TOO_FEW = (
     "not posterior: how often labels are known cannot be learned well from so few negatives; 100 fully labelled "
@@ -67,7 +78,7 @@ def create_method(
 ) -> Method[Any]:
     """The method `name` for training images with these labels (see `Method`); an error if it cannot learn from them."""
     chosen = check_method(name, settings, labels, validation)
-    return METHODS[name](chosen, labels, features, validation)
+    return METHODS.find(name)(chosen, labels, features, validation)
 
 
 def check_method(name: str, settings: Mapping[str, Any], labels: Labels, validation: Labels | None = None) -> Any:
@@ -75,11 +86,10 @@ def check_method(name: str, settings: Mapping[str, Any], labels: Labels, validat
 
     validation: labels of the validation images; None where there are none.
     """
-    if name not in METHODS:
-        raise unknown_name_error("method", name, METHODS)
-    chosen = settings_of(METHODS[name].Settings, settings, name)
-    METHODS[name].check(chosen, labels)
-    METHODS[name].check_sample(chosen, labels, validation)
+    method = METHODS.find(name)
+    chosen = settings_of(method.Settings, settings, name)
+    method.check(chosen, labels)
+    method.check_sample(chosen, labels, validation)
     return chosen
 
 

@@ -15,6 +15,7 @@ from trilabel.metrics.average_precision import (
 )
 from trilabel.metrics.calibration import Calibration, expected_calibration_error, fit_calibration
 from trilabel.metrics.evaluate import CLASSES_WORTH_GROUPS, GROUP_METRICS, evaluate
+from trilabel.metrics.evaluation import Evaluation
 from trilabel.metrics.fitted_thresholds import fit_thresholds
 from trilabel.metrics.intervals import average_precision_intervals
 from trilabel.metrics.matrices import LabelMatrix, Matrix
@@ -28,6 +29,7 @@ __all__ = [
     "GROUP_METRICS",
     "Accumulator",
     "Calibration",
+    "Evaluation",
     "HasBoxes",
     "LabelMatrix",
     "Matrix",

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trilabel.metrics.known_scores import KnownScores
 from trilabel.metrics.matrices import to_float32
 
 Array = NDArray[Any]
@@ -29,6 +30,19 @@ def both_on_cpu(scores: Tensor, columns: Tensor | sp.csc_array) -> tuple[Array, 
     with ThreadPoolExecutor(threads) as pool:
         pairs = [pair for part in pool.map(chunk, range(0, classes, width)) for pair in part]
     table = np.array(pairs, dtype=np.float64).reshape(classes, 2)
+    return table[:, 0], table[:, 1]
+
+
+def both_of_known(known: KnownScores) -> tuple[Array, Array]:
+    """AP and interpolated AP [C] of scores that were collected class by class."""
+    known.all_segments()  # before the threads: it changes what they read
+
+    def one(column: int) -> tuple[float, float]:
+        found = known.of_class(column)
+        return _one_class(found.scores, found.present)
+
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        table = np.array(list(pool.map(one, range(known.classes))), dtype=np.float64).reshape(known.classes, 2)
     return table[:, 0], table[:, 1]
 
 
@@ -57,6 +71,7 @@ def _sparse_columns(scores: Tensor, truth: sp.csc_array, start: int, stop: int) 
 
 
 def _one_class(values: Array, signs: Array) -> tuple[float, float]:
+    """signs: above 0, or true, for positives."""
     positives = np.sort(values.compress(signs > 0))
     total = len(positives)
     if total in (0, len(values)):

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
+from trilabel.metrics.known_scores import KnownScores
 from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs, known_labels
 
 Floats = NDArray[np.float64]
@@ -16,6 +17,7 @@ Floats = NDArray[np.float64]
 _LARGEST_LOGIT = 50.0
 _FEW_LABELS = 1.0  # a class's own shift of one logit costs as much as half a bit of likelihood
 _BINS = 15
+_AT_ONCE = 1 << 20  # labels
 
 
 class Calibration(NamedTuple):
@@ -77,9 +79,26 @@ def expected_calibration_error(probabilities: Matrix, labels: LabelMatrix) -> fl
     return binned_error(known.scores, known.present, _BINS)
 
 
+def calibration_error_of_logits(known: KnownScores) -> float:
+    """`expected_calibration_error` of the sigmoid of logits that were collected class by class."""
+    off, total = np.zeros(_BINS), 0
+    for segment in known.all_segments():
+        for start in range(0, len(segment.scores), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            probabilities = torch.from_numpy(segment.scores[part]).sigmoid().double().numpy()
+            off += _excess_by_bin(probabilities, segment.present[part], _BINS)
+            total += len(probabilities)
+    return float(np.abs(off).sum() / total) if total else float("nan")
+
+
 def binned_error(probabilities: Floats, present: NDArray[np.bool_], bins: int) -> float:
     """Mean distance of probabilities [n] from the share that is present in their bin; nan where there are none."""
     if not len(probabilities):
         return float("nan")
+    return float(np.abs(_excess_by_bin(probabilities, present, bins)).sum() / len(probabilities))
+
+
+def _excess_by_bin(probabilities: Floats, present: NDArray[np.bool_], bins: int) -> Floats:
+    """For each bin the sum of probability − 1 where present, and of the probability elsewhere."""
     place = np.minimum((probabilities * bins).astype(int), bins - 1)
-    return float(np.abs(np.bincount(place, probabilities - present, bins)).sum() / len(probabilities))
+    return np.asarray(np.bincount(place, probabilities - present, bins), np.float64)

@@ -1,7 +1,7 @@
 """Known labels counted by class and by image: what all metrics of decisions are computed from."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ class Counts(NamedTuple):
     """Numbers of known labels: present and predicted present, predicted present, present, all known."""
 
     by_class: NDArray[np.int64]  # 4×C
-    by_image: NDArray[np.int64]  # 4×N
+    by_image: NDArray[np.integer[Any]]  # 4×N
 
 
 def count(scores: Tensor, truth: Truth, threshold: Threshold | None = None, tops: Sequence[int] = ()) -> list[Counts]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trilabel.metrics.average_precision import both_average_precisions, map_by_group
-from trilabel.metrics.counts import Threshold, count
+from trilabel.metrics.average_precision import Floats, both_average_precisions, map_by_group
+from trilabel.metrics.counts import Counts, Threshold, count
 from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs
 from trilabel.metrics.means import mean
 from trilabel.metrics.threshold import exact_match_of, macro_f1_of, precision_recall_f1_of
@@ -39,10 +39,25 @@ def evaluate(
     (1.0, 0.75, 1)
     """
     table, truth = check_inputs(scores, labels, class_names)
-    images, classes = table.shape
-    ap, interpolated = both_average_precisions(table, truth)
-    tops = [3, *(k for k in (1, 3, 5) if k <= classes)]
-    at_threshold, top3, *at_tops = count(table, truth, threshold, tops)
+    counts = count(table, truth, threshold, tops_of(table.shape[1]))
+    return summary(both_average_precisions(table, truth), counts, class_names, annotations)
+
+
+def tops_of(classes: int) -> list[int]:
+    """How many of an image's highest-scored classes are counted: 3 for what ends in _top3, then each k of at_k."""
+    return [3, *(k for k in (1, 3, 5) if k <= classes)]
+
+
+def summary(
+    both: tuple[Floats, Floats],
+    counts: Sequence[Counts],
+    class_names: Sequence[str] | None = None,
+    annotations: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """The result of `evaluate`, from AP and interpolated AP [C], and counts at the threshold and of `tops_of`."""
+    ap, interpolated = both
+    at_threshold, top3, *at_tops = counts
+    classes, images = len(ap), at_threshold.by_image.shape[1]
     numbers = {"mAP": mean(ap), "mAP_interpolated": mean(interpolated)}
     if annotations is not None:
         groups = map_by_group(ap, annotations, _GROUPS) if classes >= _GROUPS else np.full(_GROUPS, np.nan)
@@ -54,9 +69,10 @@ def evaluate(
         "micro_F1": numbers["OF1"],
         "exact_match": exact_match_of(at_threshold),
     }
-    for k, at_top in zip(tops[1:], at_tops, strict=True):
+    for k, at_top in zip(tops_of(classes)[1:], at_tops, strict=True):
         numbers[f"precision_at_{k}"], numbers[f"recall_at_{k}"] = precision_recall_at_k_of(at_top)
-    numbers["known_share"] = at_threshold.by_class[3].sum() / table.numel() if table.numel() else float("nan")
+    labels = images * classes
+    numbers["known_share"] = at_threshold.by_class[3].sum() / labels if labels else float("nan")
     result: dict[str, Any] = {name: _or_none(value) for name, value in numbers.items()}
     result |= {"images": images, "classes": classes, "classes_without_ap": int(np.isnan(ap).sum())}
     result["per_class_ap"] = [_or_none(value) for value in ap]

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from trilabel.errors import TrilabelError
 from trilabel.metrics.matrices import Known, LabelMatrix, Matrix, check_inputs, known_labels
-from trilabel.metrics.means import harmonic_mean, mean
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ def fit_thresholds(scores: Matrix, labels: LabelMatrix, seed: int = 0) -> Floats
     for fold in folds:
         candidates = _shrunk(everything - fold, steps)
         held_out += np.stack([_at(fold, steps, thresholds) for thresholds in candidates])
-    quality = [_cf1(*counts) for counts in held_out]
+    quality = _cf1(held_out[:, 0].T, held_out[:, 1].T, held_out[0, 2])
     best = max(range(len(_SHRINKING)), key=lambda number: (quality[number], number))
     return _shrunk(everything, steps)[best]
 
@@ -67,9 +66,8 @@ def _shrunk(counts: Floats, steps: Floats) -> list[Floats]:
     present, known = counts[:, :, 0]
     f1 = 2 * hits / np.maximum(chosen + present[:, None], 1)
     own = _middle_of_best(f1, steps)
-    by_step = np.array([_cf1(hits[:, step], chosen[:, step], present, known) for step in range(len(steps))])
-    common = _middle_of_best(by_step[None], steps)[0]
     judged = np.where((present > 0) & (known > present), present, 0)
+    common = _middle_of_best(_cf1(hits, chosen, judged)[None], steps)[0]
     found = []
     for amount in _SHRINKING:
         weight = judged / (judged + amount) if amount else (judged > 0).astype(float)
@@ -94,10 +92,15 @@ def _at(counts: Floats, steps: Floats, thresholds: Floats) -> Floats:
     return np.stack([counts[0, rows, place], counts[1, rows, place], counts[0, :, 0]])
 
 
-def _cf1(hits: Floats, chosen: Floats, present: Floats, known: Floats | None = None) -> float:
-    """The harmonic mean of precision and recall, each a mean over classes; 0 where there is none."""
-    judged = present > 0 if known is None else (present > 0) & (known > present)
+def _cf1(hits: Floats, chosen: Floats, present: Floats) -> Floats:
+    """[S]: the harmonic mean of precision and recall, each a mean over classes, of hits and chosen [C, S].
+
+    Classes without a positive (present: [C]) do not count; 0 where there is nothing.
+    """
+    judged = present > 0
     if not judged.any():
-        return 0.0
-    precision, recall = (mean((hits / np.maximum(whole, 1))[judged]) for whole in (chosen, present))
-    return harmonic_mean(precision, recall)
+        return np.zeros(hits.shape[1])
+    precision, recall = ((hits / np.maximum(whole, 1))[judged].mean(0) for whole in (chosen, present[:, None]))
+    both = precision + recall
+    found: Floats = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+    return found

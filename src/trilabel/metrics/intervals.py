@@ -1,5 +1,6 @@
 """How sure an average precision is: an interval by drawing the images again and again (bootstrap)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trilabel.errors import TrilabelError
+from trilabel.metrics.known_scores import KnownScores
 from trilabel.metrics.matrices import LabelMatrix, Matrix, Truth, check_inputs, to_float32
 
 Floats = NDArray[np.float64]
+
+# Rows of the known labels of a class from the highest score to the lowest, their scores, whether they are present.
+Ranked = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]
 
 _NUMBERS_AT_ONCE = 2**26  # of drawn images, 2 bytes each
 
@@ -25,33 +30,47 @@ def average_precision_intervals(
     >>> average_precision_intervals(np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]]), labels).round(2).T
     array([[0.5, 1. ]])
     """
-    if not 0 < confidence < 1 or resamples < 1:
-        raise TrilabelError(f"intervals need a confidence between 0 and 1 and a draw or more, not {confidence:g}")
     table, truth = check_inputs(scores, labels)
     classes = [_known_of(table, truth, column) for column in range(table.shape[1])]
-    drawn = np.full((resamples, table.shape[1]), np.nan)
-    at_once = max(1, _NUMBERS_AT_ONCE // max(1, len(table)))
+    return _intervals(classes, len(table), confidence, resamples, seed)
+
+
+def intervals_of_known(known: KnownScores, images: int) -> Floats:
+    """`average_precision_intervals` of scores that were collected with the numbers 0 … images − 1 of their images."""
+    return _intervals([_ranked(*known.of_class(column)[1:]) for column in range(known.classes)], images)
+
+
+def _intervals(
+    classes: Sequence[Ranked], images: int, confidence: float = 0.95, resamples: int = 200, seed: int = 0
+) -> Floats:
+    if not 0 < confidence < 1 or resamples < 1:
+        raise TrilabelError(f"intervals need a confidence between 0 and 1 and a draw or more, not {confidence:g}")
+    drawn = np.full((resamples, len(classes)), np.nan)
+    at_once = max(1, _NUMBERS_AT_ONCE // max(1, images))
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, at_once):
         part = slice(start, min(start + at_once, resamples))
-        weights = _weights(len(table), part.stop - part.start, generator)
+        weights = _weights(images, part.stop - part.start, generator)
         for column, (rows, values, present) in enumerate(classes):
             if 2 <= present.sum() < len(present):
                 drawn[part, column] = _drawn_again(values, present, weights[rows])
-    bounds = np.full((2, table.shape[1]), np.nan)
+    bounds = np.full((2, len(classes)), np.nan)
     if (varies := ~np.isnan(drawn).all(0)).any():
         bounds[:, varies] = np.nanquantile(drawn[:, varies], [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return bounds
 
 
-def _known_of(scores: Tensor, truth: Truth, column: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.bool_]]:
-    """(rows of the known labels of a class from the highest score to the lowest, their scores, whether present)."""
+def _known_of(scores: Tensor, truth: Truth, column: int) -> Ranked:
     signs = truth[:, [column]]
     dense = (signs.cpu().numpy() if isinstance(signs, Tensor) else signs.toarray()).ravel()
     rows = np.flatnonzero(dense)
-    values = to_float32(scores[:, column]).cpu().numpy()[rows]
-    order = np.argsort(-values, kind="stable")
-    return rows[order], values[order], dense[rows[order]] > 0
+    return _ranked(to_float32(scores[:, column]).cpu().numpy()[rows], dense[rows] > 0, rows)
+
+
+def _ranked(values: NDArray[Any], present: NDArray[np.bool_], rows: NDArray[Any]) -> Ranked:
+    by_row = np.argsort(rows, kind="stable")  # ties in the order of images, however they came
+    order = by_row[np.argsort(-values[by_row], kind="stable")]
+    return rows[order], values[order], present[order]
 
 
 def _weights(images: int, resamples: int, generator: np.random.Generator) -> NDArray[np.int16]:

@@ -290,4 +290,5 @@ def _as_map(network: Any, features: Tensor) -> Tensor:
         raise TrilabelError(
             f"a {type(network).__name__} gives no feature map that trilabel can read; choose another backbone"
         )
-    return features[:, skipped:].transpose(1, 2).reshape(len(features), -1, *grid)
+    cells = features[:, skipped:].transpose(1, 2)
+    return cells.reshape(*cells.shape[:2], *grid)

@@ -1,6 +1,6 @@
 """Scores of many images by a model: for validation in training, for evaluation and for prediction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -87,9 +87,14 @@ class Scorer:
         return Scores(collected.scores(), failed.nonzero().squeeze(1).numpy(), errors)
 
     @torch.inference_mode()
-    def outputs(self, images: ImageSource, class_maps: bool = False) -> Iterator[tuple[ImageBatch, Output | None]]:
-        """This process's batches, each with the model's output: None if none of its images could be read."""
-        for batch in images.batches(self._positions(images), self.skip_broken):
+    def outputs(
+        self, images: ImageSource, class_maps: bool = False, positions: Sequence[NDArray[np.int64]] | None = None
+    ) -> Iterator[tuple[ImageBatch, Output | None]]:
+        """This process's batches, each with the model's output: None if none of its images could be read.
+
+        positions: of the images in each batch; none: all images in order.
+        """
+        for batch in images.batches(self._positions(images) if positions is None else positions, self.skip_broken):
             output = None
             if len(batch.positions):
                 with self.context():

@@ -21,6 +21,10 @@ from trilabel.data.left_out import write_left_out
 from trilabel.errors import TrilabelError
 from trilabel.log import is_shown, log, quiet, shown
 from trilabel.models import create_backbone
+from trilabel.plugin_files import Files, use
+from trilabel.plugin_files import trust as trust_files
+from trilabel.plugins import InUse, in_use
+from trilabel.plugins import restore as restore_plugins
 from trilabel.recipes import resolve
 from trilabel.training.choices import changed, with_choices
 from trilabel.training.description import RunDescription
@@ -45,6 +49,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     source: Mapping[str, Any] | None = None,
+    trust: Files = (),
     **changes: Any,
 ) -> Run:
     """Trains on a data set and writes a run folder.
@@ -55,8 +60,12 @@ def train(
     out: the run folder; none: runs/NAME. An existing one is an error unless `resume` (continue where it stopped) or
         `overwrite`.
     source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
-    changes: fields of the Config that differ from the recipe, such as epochs=2.
+    trust: Python files of your own that hold what a Config or a run to resume names (FILE.py:CLASS).
+    changes: fields of the Config that differ from the recipe, such as epochs=2 or method="mine.py:Mine", which runs
+        that file.
     """
+    trust_files(trust)
+    changes |= {name: use(changes[name]) for name in changes.keys() & {"method", "head"}}
     config = changed(resolve(recipe), changes)
     if isinstance(dataset, str | Path):
         source = source or {"data": str(Path(dataset).absolute())}
@@ -66,6 +75,8 @@ def train(
         raise TrilabelError("images: a data set knows its images; give them with the path of a table")
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
     folder = RunFolder(Path(out or "runs/first"))
+    if resume and folder.is_described():
+        folder.read().require(["method", "head"], folder.path, unchanged=True)
     config = with_devices(with_choices(config, split, folder if resume else None), resume)
     work = ProcessWork(split, config, folder, resume, overwrite, source or {})
     prepare_torch()
@@ -96,8 +107,10 @@ class ProcessWork:
     overwrite: bool
     source: Mapping[str, Any]
     show: bool = field(default_factory=is_shown)
+    plugins: InUse = field(default_factory=in_use)
 
     def __call__(self, fabric: Fabric) -> None:
+        restore_plugins(self.plugins)
         silence = nullcontext() if fabric.is_global_zero else quiet(bars=True)
         with shown(self.show), silence, lost_worker_explained():
             self._train(fabric)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from trilabel.config import Config
 from trilabel.data.augment import Views
+from trilabel.data.blocks import Blocks, shuffled
 from trilabel.data.images import ImageBatch, to_device
 from trilabel.labels import Labels
 from trilabel.log import log
@@ -41,14 +42,16 @@ def epoch_order(
     world: int = 1,
     earlier: Sequence[tuple[int, int]] = (),
     passes: int = 1,
+    blocks: Blocks | None = None,
 ) -> EpochOrder:
     """The part of one process in one epoch: over all processes every image once, in a random order.
 
     All processes have the same number of batches; the last may be smaller, or empty where fewer images than processes
     are left. earlier: (processes, steps) with which the epoch began, if the run was resumed with another number.
     passes: more than 1 repeats the same batches, so that within an epoch an image still belongs to one process.
+    blocks: images that are unpacked together, which are then near each other in that order.
     """
-    order = np.random.default_rng(seed).permutation(count)
+    order = shuffled(count, seed, blocks)
     found, done = EpochOrder([], []), 0
     for processes, steps in (*earlier, (world, count * passes)):
         while steps and done < count * passes:

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialize
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -32,14 +33,29 @@ def save(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, An
     _write(path, tensors, json.dumps(state))
 
 
+def to_bytes(tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> bytes:
+    """What `save` writes, for a folder in which nobody would remove what safetensors leaves if it is killed."""
+    copies = _copies(tensors)
+    found: bytes = serialize(copies, {**_metadata(copies, json.dumps(state)), "format": "pt"})  # as model hubs expect
+    return found
+
+
+def _copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+
+
+def _metadata(tensors: Mapping[str, Tensor], state: str) -> dict[str, str]:
+    return {"state": state, "tensors": str(len(tensors))}
+
+
 def _write(path: str | Path, tensors: Mapping[str, Tensor], state: str) -> None:
-    copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+    copies = _copies(tensors)
     try:
         with replacing(path, make_folder=False) as temporary:
             temporary.touch()
             mode = temporary.stat().st_mode
             with _system_errors(temporary):
-                save_file(copies, temporary, metadata={"state": state, "tensors": str(len(copies))})
+                save_file(copies, temporary, metadata=_metadata(copies, state))
             with suppress(OSError):  # some mounts know no permissions
                 temporary.chmod(mode)  # safetensors 0.8 leaves it readable to its owner only, whatever the umask
     except FileNotFoundError as error:

@@ -13,8 +13,11 @@ from trilabel.labels import Labels
 from trilabel.methods import METHODS, check_method
 from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
+from trilabel.plugin_files import beside
+from trilabel.training.epoch_log import check_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
+from trilabel.training.splits import FOLDS
 from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
 
@@ -35,6 +38,8 @@ def check_components(config: Config, labels: Labels, resumes: bool = False, vali
     _check_head_of_method(config)
     _check_maps(config, settings)
     _check_relabelling(config)
+    _check_folds(config)
+    check_log(config)
     return settings
 
 
@@ -83,7 +88,7 @@ def _check_kept_head(config: Config, labels: Labels) -> None:
 
 
 def _check_head_of_method(config: Config) -> None:
-    heads = METHODS[config.method].heads
+    heads = [beside(head, config.method) for head in METHODS[config.method].heads]
     if heads and config.head not in heads:
         raise TrilabelError(f"method {config.method!r} needs --head {' or '.join(heads)}, not {config.head!r}")
     if heads and config.graph != "none":
@@ -95,7 +100,7 @@ def _check_head_of_method(config: Config) -> None:
 def _check_maps(config: Config, settings: Any) -> None:
     linear = any(stage.linear for stage in plan_stages(config))
     if linear and METHODS[config.method].needs_maps(settings) and not HEADS[config.head].keeps_map:
-        heads = " or ".join(sorted(name for name, head in HEADS.items() if head.keeps_map))
+        heads = " or ".join(sorted(name for name, head in HEADS.usable() if head.keeps_map))
         raise TrilabelError(
             f"method {config.method!r} with these settings needs class maps, and for head {config.head!r} the linear "
             f"stage computes none; use --stages fine-tune, or --head {heads}"
@@ -126,3 +131,14 @@ def _refuse_misplaced_settings(config: Config) -> None:
                     f"method {config.method!r} has no setting {setting!r}, but the {component} has: "
                     f"--set {component}.{setting}=…, or {component}_settings in a Config"
                 )
+
+
+def _check_folds(config: Config) -> None:
+    """Refuses what cannot be fitted again and again in seconds."""
+    if config.val != FOLDS:
+        return
+    if config.stages not in ("auto", "linear") or config.relabel != "none" or config.keep_head:
+        raise TrilabelError(
+            f"--val {FOLDS} fits a head to parts of the images, which needs --stages linear, no --relabel and no "
+            "--keep-head; hold a share of the images out instead, such as --val 0.2"
+        )

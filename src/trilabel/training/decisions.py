@@ -41,22 +41,28 @@ class Decisions:
     def load(cls, path: Path, classes: int) -> "Decisions":
         """What `save` wrote, for a model of so many classes; anything else is refused."""
         try:
-            values: Any = json.loads(read_input(path))
-            found: Decisions = filled(cls, values, "decisions")
-            numbers = (found.slope, *found.shifts, *found.thresholds)
-            if not (found.slope > 0 and all(map(math.isfinite, numbers))):
-                raise ValueError("a number is missing or infinite")
-            if {len(found.shifts), len(found.thresholds)} != {classes}:
-                raise ValueError(f"it is not for {classes} classes")
-        except (OSError, ValueError, RecursionError, TrilabelError) as error:
+            return cls.from_json(json.loads(read_input(path)), classes)
+        except (OSError, ValueError, RecursionError) as error:
             raise TrilabelError(f"{path}: damaged ({one_line(error)}); restore or remove it") from error
+
+    @classmethod
+    def from_json(cls, values: Any, classes: int) -> "Decisions":
+        """From a dictionary of the fields; one that is not for a model of so many classes is refused."""
+        found: Decisions = filled(cls, values, "decisions")
+        numbers = (found.slope, *found.shifts, *found.thresholds)
+        if not (found.slope > 0 and all(map(math.isfinite, numbers))):
+            raise TrilabelError("a number is missing or infinite")
+        if {len(found.shifts), len(found.thresholds)} != {classes}:
+            raise TrilabelError(f"it is not for {classes} classes")
         return found
 
 
-def fit_decisions(logits: Tensor, labels: Labels, expected: ExpectedPositives) -> Decisions | None:
+def fit_decisions(
+    logits: Tensor, labels: Labels, expected: ExpectedPositives, images: str = "validation images"
+) -> Decisions | None:
     """By the known labels of scored images (N×C); None where no label is known to be present.
 
-    expected: positives per image, for labels of which none is known to be absent.
+    expected: positives per image, for labels of which none is known to be absent. images: what they are, for people.
     """
     positives, negatives = labels.counts_per_class()
     if not positives.any():
@@ -66,7 +72,7 @@ def fit_decisions(logits: Tensor, labels: Labels, expected: ExpectedPositives) -
         calibration = metrics.fit_calibration(logits, labels)
         calibrated = calibration(logits)
         limits = metrics.fit_thresholds(calibrated, labels)
-        basis = f"fitted on {labels.known:,} known labels of {len(labels):,} validation images"
+        basis = f"fitted on {labels.known:,} known labels of {len(labels):,} {images}"
         return _decisions(calibration.slope, calibration.shifts, limits, basis)
     wanted = min(expected.value, labels.shape[1]) * len(labels)
     shift = _shift(logits, wanted)
@@ -74,8 +80,8 @@ def fit_decisions(logits: Tensor, labels: Labels, expected: ExpectedPositives) -
     place = min(max(1, round(wanted)), len(highest_first) - 1)
     limit = float(highest_first[place - 1 : place + 1].mean())
     basis = (
-        "no validation label is known to be absent, so that as many classes count as present as images are expected to "
-        f"have ({expected.describe()}); some fully labelled validation images would settle it"
+        "no label to fit them on is known to be absent, so that as many classes count as present as images are "
+        f"expected to have ({expected.describe()}); some fully labelled images would settle it"
     )
     return _decisions(1.0, [shift] * labels.shape[1], np.full(labels.shape[1], limit), basis)
 

@@ -25,6 +25,7 @@ from trilabel.training.signals import stop_signals
 from trilabel.training.stage_setup import StageRun, enter
 from trilabel.training.stages import Stage
 from trilabel.training.survey import survey
+from trilabel.training.time_left import time_left
 from trilabel.training.validation import decide, out_of_patience, scoring_weights, validate
 
 _STEPS_BETWEEN_CHECKS = 50  # of the loss, on a GPU; each costs a few launches
@@ -70,7 +71,9 @@ def train_epoch(job: Job, run: StageRun) -> None:
     config, fabric, state, now, stage = run.config, job.fabric, job.state, job.state.progress, run.stage
     seed = (config.seed, now.stage, now.epoch)
     place = job.processes.rank, job.processes.count
-    order, weights = epoch_order(len(run.images), config.batch_size, seed, *place, now.earlier, run.passes)
+    order, weights = epoch_order(
+        len(run.images), config.batch_size, seed, *place, now.earlier, run.passes, run.images.blocks
+    )
     if now.step == 0:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)
@@ -102,7 +105,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
             if fabric.device.type == "cpu" or now.step % _STEPS_BETWEEN_CHECKS == 0:
                 words = check_loss(job, order, wait=False)
             save_or_stop_if_due(job, order)
-            advance(1, words)
+            advance(1, f"{words} {time_left(job, run, len(order))}".strip())
     if not job.processes.any(not state.totals.is_empty):
         raise TrilabelError("none of the training images could be read")
     check_loss(job, order, wait=True)
@@ -152,5 +155,6 @@ def end_epoch(job: Job, run: StageRun, best_file: Path) -> None:
     state.end_epoch()
     save(job)
     if processes.is_first:
+        job.epoch_log(record, now.records)
         log.info(record.describe(run.stage.epochs, job.config.select))
     stop_if_asked(job)

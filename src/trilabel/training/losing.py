@@ -19,8 +19,11 @@ _SECONDS_TO_MEET = 3.0  # in which the processes that are left find out who is m
 _OF_CONNECTIONS = ("gloo", "Connection closed by peer", "Connection reset by peer", "NCCL")
 
 
-def lost_error(lost: Mapping[int, int | None], count: int, folder: Path) -> TrilabelError:
-    """The error for processes that ended without a word: by rank the exit code, or None if it is not known."""
+def lost_error(lost: Mapping[int, int | None], count: int, then: str) -> TrilabelError:
+    """The error for processes that ended without a word: by rank the exit code, or None if it is not known.
+
+    then: what to do about it.
+    """
     names = " and ".join(f"process {rank + 1} of {count} (rank {rank})" for rank in lost)
     code = next(iter(lost.values()))
     memory = ", perhaps for lack of memory (then lower --batch-size or --workers)"
@@ -30,7 +33,7 @@ def lost_error(lost: Mapping[int, int | None], count: int, folder: Path) -> Tril
         reason = f"was killed{memory}"
     else:
         reason = f"crashed ({_name_of(code)})"
-    return TrilabelError(f"{names} {reason}; {how_to_resume(folder)}")
+    return TrilabelError(f"{names} {reason}; {then}")
 
 
 def how_to_resume(folder: Path) -> str:
@@ -167,7 +170,7 @@ def _noticed(folder: Path, meeting: _Meeting) -> Exception | None:
         others = ", ".join(map(str, failed))
         return _Noticed(f"rank {others} of {meeting.count} processes failed, see there; {how_to_resume(folder)}")
     if lost := [rank for rank in range(meeting.count) if rank not in words]:
-        return _Noticed(str(lost_error(dict.fromkeys(lost), meeting.count, folder)))
+        return _Noticed(str(lost_error(dict.fromkeys(lost), meeting.count, how_to_resume(folder))))
     return _Noticed(f"the connection between processes was lost; {how_to_resume(folder)}")
 
 

@@ -12,9 +12,10 @@ from trilabel.log import log
 from trilabel.models import create_backbone
 from trilabel.models.device import choose_device
 from trilabel.recipes import fine_tune, photos, small
-from trilabel.training.splits import TrainingSplit
+from trilabel.training.plan_kind import holds_nothing_out, plan_kind
+from trilabel.training.splits import FOLDS, TrainingSplit
+from trilabel.training.time_left import describe_seconds
 
-_ENOUGH_TO_FINE_TUNE = 800  # images on a GPU, below which a head on fixed features is as good
 _MANY = 20_000  # images from which larger batches and fewer epochs are enough
 _IMAGES_TO_LEARN_FROM = 25_000  # epochs × images of fine-tuning: 5 epochs of VOC 2012's 4,574
 _SIZES = (320, 224)  # pixels on a side; a head on features of 448 was worse with 320 photographs
@@ -30,13 +31,14 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
         return config
     images, device = len(split.train), choose_device(config.device)
     scored = images + len(split.val)
-    if config.weights is None:
+    kind = plan_kind(config, images)
+    if kind == "small network":
         chosen, why, seconds = small(), "no pretrained weights, so a small network on 64-pixel images", 0.0
         log.warning(
             "no pretrained weights: on photographs a network that starts from nothing stays far behind one that has "
             "seen many; --weights FILE, or see `trilabel weights`"
         )
-    elif device.type == "cuda" and images >= _ENOUGH_TO_FINE_TUNE:
+    elif kind == "fine-tuning":
         chosen = _fine_tuning(images)
         chosen = replace(chosen, image_size=config.image_size or chosen.image_size)
         why = f"fine-tuning {config.backbone} at {chosen.image_size} pixels for {chosen.epochs} epochs on the GPU"
@@ -45,6 +47,8 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
     else:
         size, step = _feature_size(config, scored, device)
         chosen = replace(small(), stages="linear", epochs=10, image_size=size, batch_size=32, channels_last=False)
+        if not len(split.val) and holds_nothing_out(config, images):
+            chosen = replace(chosen, val=FOLDS)
         why = f"features of {config.backbone} at {size} pixels, computed once, and a linear head fitted to them"
         seconds = step * scored
     seconds += scored * _DECODING / max(1, worker_count(config.workers))
@@ -97,14 +101,3 @@ def _seconds_of_image(config: Config, size: int, device: torch.device) -> float:
             torch.cuda.synchronize()
         taken.append(time.perf_counter() - begun)
     return min(taken) / len(batch)
-
-
-def describe_seconds(seconds: float) -> str:
-    """A duration for people.
-
-    >>> describe_seconds(40), describe_seconds(130), describe_seconds(9000)
-    ('a minute', '2 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return "a minute"
-    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"

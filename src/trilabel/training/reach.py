@@ -16,7 +16,6 @@ from torch import Tensor
 from trilabel import metrics
 from trilabel.labels import Labels
 
-BATCH = 256  # images per step, where there are as many
 _STEPS = 100  # at least, however few the images
 _REACHES = (0.25, 0.5, 1.0, 2.0, 4.0)  # 1: the best for 100 to 5,000 photographs of VOC 2012, or nearly
 MOST_IMAGES = 1_000  # of cross-validation, which with these numbers takes seconds on two cores

@@ -11,13 +11,15 @@ from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import Job
 
 # Between start and resumption.
-MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs"}
+MAY_CHANGE = {"cache", "workers", "save_minutes", "device", "devices", "patience", "epochs", "log"}
 _MOST_LINES_WITHOUT_CHECKPOINT = 3  # of metrics.jsonl: what writes checkpoints on a GPU is at most two behind
 
 
 def refuse_other_settings(folder: RunFolder, config: Config) -> None:
     """Raises an error if a run was started with other settings."""
-    before, now = folder.read().config, Config.from_json(json.loads(json.dumps(config.to_json())))  # lists for tuples
+    about = folder.read()
+    about.require(["method", "head"], folder.path, unchanged=True)
+    before, now = about.config, Config.from_json(json.loads(json.dumps(config.to_json())))  # lists for tuples
     changed = {f.name for f in fields(Config) if getattr(before, f.name) != getattr(now, f.name)} - MAY_CHANGE
     if changed:
         raise TrilabelError(

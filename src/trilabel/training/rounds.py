@@ -16,13 +16,12 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
 from trilabel.training.checks import check_components
+from trilabel.training.out_of_fold import fold_of_each
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
 from trilabel.training.teacher_scores import Part
 from trilabel.training.teachers import check_teachers
 from trilabel.training.teaching import make_targets
-
-_FOLD_SEED = 0  # not the run's: runs with different seeds should differ by their seed only
 
 TrainFirst = Callable[[TrainingSplit, Config, RunFolder], None]
 
@@ -74,5 +73,5 @@ def _folds(split: TrainingSplit, count: int) -> list[tuple[TrainingSplit, np.nda
     """(what a first run learns from, rows of the images that it scores): with several, none that it learned from."""
     if count == 1:
         return [(split, split.train)]
-    of = np.random.default_rng(_FOLD_SEED).permutation(len(split.train)) % count
+    of = fold_of_each(len(split.train), count)
     return [(split._replace(train=split.train[of != fold]), split.train[of == fold]) for fold in range(count)]

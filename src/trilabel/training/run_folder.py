@@ -18,91 +18,21 @@ from trilabel.errors import TrilabelError, one_line, system_error
 from trilabel.files import sync_folder, write_text
 from trilabel.input_files import read_input
 from trilabel.labels import Labels
-from trilabel.models import Classifier, create_model
+from trilabel.models import Classifier
 from trilabel.printable import command_line, plural
 from trilabel.training import checkpoint, history
 from trilabel.training.description import RunDescription, read_description, write_description, write_versions
 from trilabel.training.record import EpochRecord
+from trilabel.training.run_files import RunFiles
 from trilabel.training.run_lock import lock_lost
+from trilabel.training.trained_model import load_classifier
 
 _DESCRIPTION, _VERSIONS = "config.json", "versions.json"
 
 
 @dataclass(frozen=True)
-class RunFolder:
-    """The files of a run: their names, and how to write them safely."""
-
-    path: Path
-    part_of: Path | None = None  # the folder of the run that this is a first round of
-
-    @property
-    def to_resume(self) -> Path:
-        """The folder to name where a stopped run is to be resumed."""
-        return self.part_of or self.path
-
-    @property
-    def last(self) -> Path:
-        """Everything needed to resume."""
-        return self.path / "last.safetensors"
-
-    @property
-    def best(self) -> Path:
-        """The model of the best epoch."""
-        return self.path / "best.safetensors"
-
-    def best_of(self, stage: str) -> Path:
-        """The model of the best epoch of a stage that is not the last."""
-        return self.path / f"best-{stage}.safetensors"
-
-    @property
-    def start(self) -> Path:
-        """The model as it was before the warm-up."""
-        return self.path / "start.safetensors"
-
-    @property
-    def weak_labels(self) -> Path:
-        """A table of the labels that the method permanently assigned to unknown ones, as of the best epoch."""
-        return self.path / "weak_labels.csv"
-
-    @property
-    def label_graph(self) -> Path:
-        """A table of the relations between labels that the method learned, as of the best epoch."""
-        return self.path / "label_graph.csv"
-
-    @property
-    def labels(self) -> Path:
-        """The labels that the run learned from."""
-        return self.path / "labels.npz"
-
-    @property
-    def decisions(self) -> Path:
-        """How logits become probabilities, and from which one a class counts as present."""
-        return self.path / "decisions.json"
-
-    @property
-    def validation_images(self) -> Path:
-        """The ids of the images that choose the epoch: a list, one per line."""
-        return self.path / "validation_images.json"
-
-    @property
-    def left_out(self) -> Path:
-        """What is wrong with each image that could not be opened, one per line."""
-        return self.path / "left_out.txt"
-
-    @property
-    def metrics(self) -> Path:
-        """The records of all epochs, one per line."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def targets(self) -> Path:
-        """What the first round believes of the unknown labels, from which the last round learns."""
-        return self.path / "targets.npz"
-
-    @property
-    def targets_summary(self) -> Path:
-        """Numbers about these targets."""
-        return self.path / "targets.json"
+class RunFolder(RunFiles):
+    """The files of a run, and how to read and write them safely."""
 
     def first_round(self, fold: int | None = None) -> "RunFolder":
         """The folder of the first round, or of one of several that leave a part of the images out each."""
@@ -210,6 +140,7 @@ class RunFolder:
             write_versions(self.path / _VERSIONS)
             labels.save(self.labels)
             write_text(self.validation_images, json.dumps(list(validation), indent=0))
+            description = replace(description, plugins=description.origins())
             write_description(self.path / _DESCRIPTION, description)  # last: from here on the run can be resumed
         except OSError as error:
             raise system_error(error, self.path, "run again") from error
@@ -239,14 +170,26 @@ class RunFolder:
         return history.read(self.metrics)
 
     def best_record(self) -> EpochRecord:
-        """The record of the best epoch."""
+        """The record of the best epoch, with metrics of out-of-fold scores where no image was held out."""
         try:
-            return EpochRecord.from_json(checkpoint.load_state(self.best))
+            record = EpochRecord.from_json(checkpoint.load_state(self.best))
+            judged = self._read_judged_record() if self.out_of_fold_record.is_file() else record
+            # It is older than a run that was resumed for more epochs.
+            return judged if (judged.stage, judged.epoch) == (record.stage, record.epoch) else record
         except TrilabelError as error:
             if str(error).startswith(f"{self.best}: "):
                 raise
             raise TrilabelError(
                 f"{self.best}: not the best model of a run ({error}); restore it or train again"
+            ) from error
+
+    def _read_judged_record(self) -> EpochRecord:
+        file = self.out_of_fold_record
+        try:
+            return EpochRecord.from_json(json.loads(read_input(file)))
+        except (OSError, ValueError, RecursionError, TrilabelError) as error:
+            raise TrilabelError(
+                f"{self.best}: {file.name} beside it is damaged ({one_line(error)}); restore or remove that"
             ) from error
 
     def run(self) -> "Run":
@@ -256,24 +199,8 @@ class RunFolder:
     def classifier(self) -> tuple[Classifier, RunDescription]:
         """(the model of the best epoch, the description of the run)."""
         description = self.read()
-        tensors, _ = checkpoint.load(self.best, "model.")
-        classes = len(description.classes)
-        if classes > self.best.stat().st_size:  # before a head is made for them, as each has a weight of its own
-            raise TrilabelError(f"{self.best}: too small for the {classes:,} classes in config.json; restore both")
-        try:
-            classifier = create_model(description.config, classes, description.image_size)
-        except Exception as error:  # timm and torch raise many kinds for a model that cannot be
-            raise TrilabelError(
-                f"{self.path / _DESCRIPTION}: the model cannot be made ({one_line(error)}); restore it or train again"
-            ) from error
-        try:
-            classifier.load_state_dict(checkpoint.part("model", tensors))
-        except RuntimeError as error:
-            raise TrilabelError(
-                f"{self.best}: does not fit the model in config.json ({str(error).splitlines()[-1].strip()}); restore "
-                "both files, or train again"
-            ) from error
-        return classifier, description
+        description.require(["head"], self.path)
+        return load_classifier(description, self.path / _DESCRIPTION, self.best), description
 
 
 @dataclass(frozen=True, repr=False)

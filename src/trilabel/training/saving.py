@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.log import log
+from trilabel.plugin_files import trust_options
 from trilabel.printable import command_line
 from trilabel.training.finite import check_loss, check_weights
 from trilabel.training.gradients import accumulated_gradients
@@ -48,5 +49,7 @@ def stop_if_asked(job: Job) -> None:
     if received := job.processes.largest(max(job.signals, default=0)):
         job.state.wait_for_files()
         job.processes.barrier()  # those that write nothing must not end before, or the one that writes is ended too
-        log.info(f"stopped; resume with: {command_line('trilabel', 'train', '--resume', job.folder.to_resume)}")
+        trust = trust_options(job.config.method, job.config.head)
+        again = command_line("trilabel", "train", "--resume", job.folder.to_resume, *trust)
+        log.info(f"stopped; resume with: {again}")
         raise KeyboardInterrupt if received == signal.SIGINT else SystemExit(128 + received)

@@ -30,6 +30,7 @@ from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
 from trilabel.training.checks import check_components, check_memory, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
+from trilabel.training.epoch_log import EpochLog, open_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import HELD_OUT, TrainingSplit, check_validation, validation_truth
@@ -43,7 +44,7 @@ Member = tuple[nn.Module, Views]  # another run's model for an ensemble, and how
 class Job:
     """The parts of a run, in one process, which the loop's functions pass around.
 
-    As it trains, only `state` and the last five fields change.
+    As it trains, only `state` and the last seven fields change.
     """
 
     fabric: Fabric
@@ -68,13 +69,20 @@ class Job:
     signals: list[int] = field(default_factory=list)  # that asked the run to stop
     saved_at: float = field(default_factory=time.monotonic)
     features: tuple[ImageSource, ImageSource] | None = None  # of training and validation images, in linear stages
+    reach: float = 1.0  # how far a linear stage that fits its head lets weights move
     best_scores: Scores | None = None  # of the validation images by the best epoch of the stage, if this process saw it
+    told_long: bool = False  # whether it was said that the run takes hours
     recorded: bool = False  # whether the backbone's passes are replayed as CUDA graphs
 
     @cached_property
     def stages(self) -> list[Stage]:
         """All stages of the run."""
         return plan_stages(self.config, self.method.warm_up_epochs)
+
+    @cached_property
+    def epoch_log(self) -> EpochLog:
+        """Notes each epoch for other programs."""
+        return open_log(self.config, self.folder)
 
     @cached_property
     def make_batch(self) -> BatchMaker:
@@ -111,7 +119,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     weights, read_off = (None, None) if resumes else (config.weights, split.labels)
     model = create_model(config, len(dataset.classes), config.image_size, weights, read_off)
     kind = METHODS[config.method]
-    features = (kind.heads and model.head.class_size) or model.backbone.features
+    features = method_features(kind, model)
     check_memory(config, settings, split.labels, features, device, processes.on_this_machine)
 
     def create_method(train: NDArray[np.int64], val: NDArray[np.int64]) -> Method[Any]:
@@ -157,6 +165,11 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
         agreement=Agreement(processes),
         left_out=left_out,
     )
+
+
+def method_features(kind: type[Method[Any]], model: Classifier) -> int:
+    """The size of the features that a method is told of: those of classes, if it is for heads that have them."""
+    return (kind.heads and model.head.class_size) or model.backbone.features
 
 
 def _refuse_other_files(processes: Processes, train: NDArray[np.int64], val: NDArray[np.int64]) -> None:

@@ -22,7 +22,7 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from trilabel.config import Config
-from trilabel.training.losing import lost_error
+from trilabel.training.losing import how_to_resume, lost_error
 
 _SECONDS_TO_SAVE = 60.0  # for all when they are asked to stop: to finish a step and write a checkpoint
 _SECONDS_TO_END = 5.0  # for a process whose partner is lost: to finish what it writes
@@ -37,8 +37,11 @@ class _Report:
     trace: str = ""
 
 
-def spawn(run: Callable[[Any, Config], None], work: Any, config: Config, folder: Path) -> None:
-    """Calls run(work, config) in `config.devices` new processes; raises what went wrong first in any of them."""
+def spawn(run: Callable[[Any, Config], None], work: Any, config: Config, then: Path | str) -> None:
+    """Calls run(work, config) in `config.devices` new processes; raises what went wrong first in any of them.
+
+    then: what to do if one is lost, in words, or the folder of a run to resume.
+    """
     context = torch.multiprocessing.get_context("spawn")
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where the processes find each other
     processes, reports = [], list[Connection]()
@@ -58,7 +61,7 @@ def spawn(run: Callable[[Any, Config], None], work: Any, config: Config, folder:
         for process in processes:
             process.kill()
             process.join()
-    _raise_first([_received(report) for report in reports], codes, folder)
+    _raise_first([_received(report) for report in reports], codes, then)
 
 
 def _interrupt(processes: Sequence[Any]) -> None:
@@ -91,14 +94,14 @@ def _received(report: Connection) -> _Report | None:
         return None
 
 
-def _raise_first(reports: Sequence[_Report | None], codes: Sequence[int | None], folder: Path) -> None:
+def _raise_first(reports: Sequence[_Report | None], codes: Sequence[int | None], then: Path | str) -> None:
     """Raises the failure that caused the others, if there is one."""
     failed = [report for report in reports if report is not None and report.error is not None]
     # A process that is lost says nothing. One that aborts may do so because another has failed.
     mute = {rank: code for rank, code in enumerate(codes) if code and reports[rank] is None}
     lost = {rank: code for rank, code in mute.items() if not failed or code != -signal.SIGABRT}
     if lost:
-        raise lost_error(lost, len(codes), folder)
+        raise lost_error(lost, len(codes), then if isinstance(then, str) else how_to_resume(then))
     if failed:
         first = min(failed, key=lambda report: report.at)
         assert first.error is not None

@@ -12,7 +12,9 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.log import log, truncate_list
 from trilabel.printable import plural
+from trilabel.training.plan_kind import holds_nothing_out
 
+FOLDS = "folds"  # the value of `Config.val` that holds no image out
 HELD_OUT = "held-out"  # the split that a share of the training images becomes
 _AUTO_SHARE = 0.2
 _SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
@@ -47,11 +49,17 @@ class TrainingSplit(NamedTuple):
 
 
 def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
-    """Training and validation rows from `config.train_split` and `config.val`; a share is held out if requested."""
+    """Training and validation rows from `config.train_split` and `config.val`; a share is held out if requested.
+
+    With `FOLDS` there are no validation rows, as heads fitted to parts of the images take their place.
+    """
     name = config.val
-    if name == "auto":
-        name = "val" if len(dataset.splits.get("val", ())) else str(_AUTO_SHARE)
-    if name == "none":
+    if name == "auto" and len(dataset.splits.get("val", ())):
+        name = "val"
+    elif name == "auto":
+        whole = len(dataset.rows_of(config.train_split))
+        name = FOLDS if holds_nothing_out(config, whole) else str(_AUTO_SHARE)
+    if name in ("none", FOLDS):
         train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
     else:
         if name not in dataset.splits and (share := _as_share(name)) is not None:
@@ -59,7 +67,7 @@ def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
                 there = ", ".join(map(repr, dataset.splits)) or "none"
                 raise TrilabelError(
                     f"--val {name}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
-                    f"split (there are: {there}), or none"
+                    f"split (there are: {there}), folds, or none"
                 )
             dataset = dataset.with_split_off(HELD_OUT, share, config.train_split, _SPLIT_SEED)
             name = HELD_OUT

@@ -85,8 +85,10 @@ def check_teachers(runs: Sequence[str], classes: Sequence[str]) -> None:
     """Refuses folders that are no finished runs on these classes, before anything slow begins."""
     for run in runs:
         folder = RunFolder(Path(run))
-        if folder.read().classes != list(classes):
+        about = folder.read()
+        if about.classes != list(classes):
             raise TrilabelError(f"{run}: a run on other classes cannot teach this one; train it on the same")
+        about.require(["head"], folder.path)
         folder.best_record()
 
 

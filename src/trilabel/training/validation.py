@@ -7,19 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trilabel import metrics
 from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
+from trilabel.labels import Labels
 from trilabel.labels.expected_positives import expected_positives
 from trilabel.log import log
 from trilabel.models.scoring import ProcessGroup, Scorer, Scores
 from trilabel.training.decisions import fit_decisions
 from trilabel.training.diagnosis import validation_histogram
 from trilabel.training.finite import check_scores
+from trilabel.training.out_of_fold import judge_out_of_fold
 from trilabel.training.record import EpochRecord
 from trilabel.training.setup import Job
+from trilabel.training.splits import FOLDS
 from trilabel.training.stages import Stage
 
 
@@ -59,17 +62,23 @@ def validate(job: Job, record: EpochRecord, model: nn.Module, images: ImageSourc
 
 
 def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
-    """Fits how the best model decides, on the validation images, and writes it to the run folder."""
+    """Fits how the best model decides, on images that it did not learn from, and writes it to the run folder."""
+    if job.config.val == FOLDS:
+        if job.processes.is_first:
+            _decide(job, judge_out_of_fold(job), job.labels, "training images, each scored by a head fitted without it")
+        return
     if not len(images):
         return
     scores = job.best_scores or score_images(job, model, images)  # scored again only by a run that was resumed
     if len(scores.nan()):  # it did not when it was kept
         raise TrilabelError(f"{job.folder.best}: gives NaN for validation images; restore it, or train again")
     good = np.delete(np.arange(len(images)), scores.failed)
-    if not job.processes.is_first or not len(good):
-        return
-    logits, labels = scores.logits[torch.from_numpy(good)], job.val_labels[good]
-    found = fit_decisions(logits, labels, expected_positives(job.labels, job.val_labels))
+    if job.processes.is_first and len(good):
+        _decide(job, scores.logits[torch.from_numpy(good)], job.val_labels[good], "validation images")
+
+
+def _decide(job: Job, logits: Tensor, labels: Labels, images: str) -> None:
+    found = fit_decisions(logits, labels, expected_positives(job.labels, job.val_labels), images)
     if found is not None:
         found.save(job.folder.decisions)
         low, high = min(found.thresholds), max(found.thresholds)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.command_line import Capture, call, complaint, result
 from tests.support.stopped import stopped_command
 from trilabel.data import read
+from trilabel.review.store import AnswerStore, Record
 
 
 def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
@@ -22,9 +23,25 @@ def test_converting_there_and_back(photos: Path, capsys: Capture) -> None:
     assert call("data", "convert", one, "--out", photos / "one.trilabel", "--overwrite") == 0
     assert capsys.readouterr().out == f"{photos / 'one.trilabel'}: 2 images × 2 classes, 4 labels known (100.00%)\n"
     assert "the format is unclear" in complaint(capsys, "data", "convert", one, "--out", photos / "x.json")
-    assert "no format to write named 'voc'" in complaint(
-        capsys, "data", "convert", one, "--out", photos / "x", "--to", "voc"
+    assert "no format to write named 'cub'" in complaint(
+        capsys, "data", "convert", one, "--out", photos / "x", "--to", "cub"
     )
+
+
+def test_options_of_the_format_that_is_written(photos: Path, capsys: Capture) -> None:
+    one = photos / "one.csv"
+    assert call("data", "convert", one, "--to", "yolo", "--out", photos / "linked") == 0
+    linked = photos / "linked/images/train/photos/a.png"
+    assert linked.samefile(photos / "photos/a.png")
+    assert call("data", "convert", one, "--to", "yolo", "--out", photos / "copied", "--write", "files=copy") == 0
+    copied = photos / "copied/images/train/photos/a.png"
+    assert copied.read_bytes() == linked.read_bytes() and not copied.samefile(linked)
+    told = complaint(capsys, "data", "convert", one, "--to", "yolo", "--out", photos / "x", "--write", "files=move")
+    assert told.endswith("option 'files': move is not one of link, copy, none") or "link" in told
+    told = complaint(
+        capsys, "data", "convert", one, "--to", "coco", "--out", photos / "x.json", "--write", "files=copy"
+    )
+    assert "no option 'files' here" in told
 
 
 def test_what_a_format_cannot_hold_is_counted(photos: Path, capsys: Capture) -> None:
@@ -84,4 +101,22 @@ def test_names_that_a_spreadsheet_runs(tmp_path, capsys):
         assert "'=1+1" in out.read_text()
     assert "no option 'safe_cells' here" in complaint(
         capsys, "data", "convert", tmp_path / "a.csv", "--out", tmp_path / "c.trilabel", "--safe-cells"
+    )
+
+
+def test_what_people_confirmed_is_written_too(photos: Path, capsys: Capture) -> None:
+    store = AnswerStore(photos / "answers.db")
+    one = Record("b", "photos/a.png", "dog", 1, False, "anna", "", "grid", "", 1, 0.9, "run", "")
+    store.add([one, one._replace(image="photos/b.png", cls="cat", value=0), one._replace(cls="cow")])
+    store.close()
+    for name in ("confirmed.csv", "confirmed.trilabel"):
+        command = ("data", "convert", photos / "one.csv", "--answers", photos / "answers.db", "--out", photos / name)
+        assert result(capsys, *command)["known"] == 4
+        assert read(photos / name).labels.to_signed().tolist() == [[1, 1], [-1, 1]]
+    assert call(*command, "--overwrite") == 0
+    told = "1 label confirmed by people, 1 of them against the data; 1 undecided; 1 of other images or classes"
+    assert told in capsys.readouterr().err
+    other = photos / "confirmed.trilabel"
+    assert "cannot be read or written as a store of answers" in complaint(
+        capsys, "data", "convert", photos / "one.csv", "--answers", other, "--out", photos / "x.csv"
     )

@@ -534,7 +534,7 @@ def test_a_folder_where_a_file_should_be(home):
 
 
 def test_options_out_of_range(home):
-    assert refusal(home, labels="boxes") == "ROOT: labels='boxes': use one of 'instances', 'captions'"
+    assert refusal(home, labels="boxes") == "ROOT: labels='boxes': use one of 'instances', 'captions', 'panoptic'"
     assert refusal(home, empty="no") == "ROOT: empty='no': use one of 'unknown', 'absent'"
     assert refusal(home, unlisted="no") == "ROOT: unlisted='no': use one of 'auto', 'absent', 'unknown'"
     assert refusal(home, labels="captions", words=0) == "ROOT: words=0: use 1 or more"
@@ -690,7 +690,9 @@ def test_images_in_memory_and_several_splits(tmp_path):
 
 def test_what_cannot_be_written(tmp_path):
     dataset = dataset_of([[1]], tmp_path)
-    for path, message in ((tmp_path / "a.txt", "the name of a COCO file must end in .json; change it"),):
+    for path, message in (
+        (tmp_path / "a.txt", "the name of a COCO file must end in .json; change it, or give a folder"),
+    ):
         with pytest.raises(TrilabelError) as caught:
             write(dataset, path)
         assert str(caught.value) == f"{path}: {message}" and not path.exists()

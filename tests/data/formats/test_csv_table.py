@@ -903,3 +903,12 @@ def test_a_comma_at_the_end_of_each_line(tmp_path):
     assert "value 'Cardiomegaly'" in told and "if one of them contains tags, pass its name as tags" in told
     assert read(table(tmp_path, "image,cat,,\n1.jpg,1,,\n")).classes == ["cat"]
     assert "columns 3, 4 have no name" in refusal(table(tmp_path, "image,cat,,\n1.jpg,1,,\n2.jpg,1,0,\n"))
+
+
+def test_a_column_of_lists_under_any_name(tmp_path):
+    path = tmp_path / "movies.csv"
+    path.write_text("Id,Genre\ntt1,\"['Drama', 'War']\"\ntt2,\ntt3,['War']\n")
+    assert read(path).classes == ["Drama", "War"] and read(path).labels.known == 3
+    path.write_text("Id,a,b\n1,['x'],['y']\n")  # which of the two?
+    with pytest.raises(TrilabelError, match="if one of them contains tags, pass its name as tags"):
+        read(path)

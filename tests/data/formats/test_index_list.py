@@ -1,5 +1,6 @@
 """Lists of images and class numbers: what is read, that the fast way reads what the slow one does, what is written."""
 
+import gzip
 import importlib
 import pkgutil
 from pathlib import Path
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 import trilabel as tl
 from tests.data.formats import layouts
 from tests.data.formats.layouts import index_list as layout
-from tests.data.formats.layouts import list_binary
+from tests.data.formats.layouts import list_binary, list_hashnet
+from tests.support.seen import known, rows
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats import format_of
 from trilabel.data.formats.index_list import detect, read, write
 from trilabel.data.formats.index_list import lines as index_list_lines
 from trilabel.errors import TrilabelError
@@ -192,7 +195,7 @@ def test_bytes_that_mean_nothing(file):
     file.unlink()
     file.mkdir()
     assert not detect(file)
-    assert refusal(file) == "ROOT/train.csv: not a regular file (a folder); put the file in its place"
+    assert refusal(file).startswith("ROOT/train.csv: no lists such as train.txt and test.txt in this folder")
 
 
 # ---- what is a list
@@ -238,9 +241,10 @@ def test_other_layouts_are_not_detected(tmp_path):
     for module in pkgutil.iter_modules(layouts.__path__):
         (tmp_path / module.name).mkdir()
         path = importlib.import_module(f"tests.data.formats.layouts.{module.name}").write(tmp_path / module.name)
-        assert detect(path) == (module.name in ("index_list", "list_binary")), module.name
+        assert detect(path) == (module.name in ("index_list", "list_binary", "list_hashnet")), module.name
         for file in (tmp_path / module.name).rglob("*.txt"):
-            own = file == path or file.name == "list_eval_partition.txt"  # CelebA's splits have the form of a list
+            own = path in (file, file.parent) and module.name.startswith(("index_list", "list_"))
+            own = own or file.name == "list_eval_partition.txt"  # CelebA's splits have the form of a list
             assert own or not detect(file), file
 
 
@@ -392,3 +396,36 @@ def test_two_cells_may_be_class_numbers(tmp_path):
     assert read(path).labels.to_signed().tolist() == [[1, 1], [1, 1]]
     path.write_text("a.jpg 0 1\nb.jpg 0 0\n")  # nobody lists a class twice
     assert read(path).labels.to_signed().tolist() == [[-1, 1], [-1, -1]]
+
+
+# ---- compressed, and a list for each split
+
+
+def test_a_compressed_list(tmp_path):
+    plain, packed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    plain.write_text("a.jpg 0 1 0\nb.jpg 1 0 0\n")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert format_of(packed, None) == "list" and read(packed).labels == read(plain).labels
+    packed.write_bytes(gzip.compress(b"a.jpg 0 x\nb.jpg 2\n"))
+    assert refusal(packed).endswith("b.txt.gz, line 1: 'x' is not the number of a class; use whole numbers from 0")
+    packed.write_bytes(gzip.compress(b"a.jpg 0 1 0\n" * 999)[:-9])
+    assert "b.txt.gz: cannot be unpacked (" in refusal(packed)
+
+
+def test_a_compressed_list_that_would_fill_the_memory(tmp_path, monkeypatch):
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"a.jpg 0 1 0\n" * 100_000))
+    monkeypatch.setenv("TRILABEL_MAX_TEXT_BYTES", "1000000")
+    assert "more than the 1,000,000 allowed" in refusal(tmp_path / "b.txt.gz")
+
+
+def test_hashnet_lists_images_of_train_again_in_the_database(tmp_path):
+    dataset = read(list_hashnet.write(tmp_path))
+    assert rows(dataset) == {"train": [0, 1], "test": [2], "database": [3]}
+    assert known(dataset)["images/d.jpg"] == [-1, -1, 1] and len(dataset) == 4
+    assert dataset.notes[-1] == "2 images of the database are in train, and not in split database as well"
+    (tmp_path / "coco/database.txt").write_text("images/a.jpg 1 1 1\n")
+    assert "database.txt: images that are also in train have other labels there" in refusal(tmp_path / "coco")
+    (tmp_path / "coco/database.txt").unlink()
+    assert rows(read(tmp_path / "coco")) == {"train": [0, 1], "test": [2]}
+    (tmp_path / "coco/test.txt").unlink()
+    assert "no lists such as train.txt and test.txt in this folder" in refusal(tmp_path / "coco")

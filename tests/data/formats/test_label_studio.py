@@ -401,7 +401,7 @@ def test_what_is_written_is_read_again(tmp_path):
     boxes = Boxes(np.array([2, 0, 0]), np.array([1, 0, 1]), np.array([[0.1, 0.2, 0.35, 1]] * 3, np.float32))
     dataset = dataset_of(tmp_path, splits={"val": np.array([1]), "train": np.array([0])}, boxes=boxes)
     path = tmp_path / "tasks.json"
-    assert write(dataset, path) == ["1 boxes of labels that are not present left out"]
+    assert write(dataset, path) == ["1 boxes of labels that are not present are not written"]
     again = read(path)
     assert detect(path) and again.labels == dataset.labels and list(again.paths) == list(dataset.paths)
     assert {name: rows.tolist() for name, rows in again.splits.items()} == {"train": [0], "val": [1]}

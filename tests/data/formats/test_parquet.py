@@ -70,9 +70,9 @@ def test_faults(path, monkeypatch):
     assert refusal(path).startswith("FILE, row 2: value '7' for image '2.jpg', class 'cat': use 1 present")
     content = path.read_bytes()
     path.write_bytes(content[:-20])
-    assert refusal(path).startswith("FILE: cannot be read as a Parquet table (")
+    assert refusal(path).startswith("FILE: cannot be read as a table (")
     pd.DataFrame({"image": [{"bytes": b"x", "path": "1.jpg"}], "cat": [1]}).to_parquet(path)
-    assert refusal(path).startswith("FILE: column 'image' contains the images themselves, which is not read")
+    assert refusal(path, format="csv") == "FILE: column 'image' contains the images themselves; pass format=huggingface"
     pd.DataFrame({"image": ["1.jpg"] * 100_000, "cat": 1}).to_parquet(path)
     monkeypatch.setenv("TRILABEL_MAX_TEXT_BYTES", "1000000")
     assert "1,600,000 bytes in memory, more than the 1,000,000 allowed" in refusal(path)
@@ -96,9 +96,33 @@ def test_broken_bytes(path):
 
 @pytest.mark.interop
 def test_a_hundred_thousand_rows_in_chunks(path, monkeypatch):
-    monkeypatch.setattr("trilabel.data.formats._shared.parquet_file._ROWS", 30_000)
+    monkeypatch.setattr("trilabel.data.formats._shared.arrow_table._ROWS", 30_000)
     count = 100_000
     frame = pd.DataFrame({"image": [f"{row:06}.jpg" for row in range(count)], "cat": np.arange(count) % 2})
     frame.to_parquet(path)
     labels = tl.data.read(path).labels
     assert labels.shape == (count, 1) and labels.counts_per_class()[0].tolist() == [count // 2]
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("end", ["feather", "arrow"])
+def test_arrow_and_feather(path, end):
+    file = path.with_suffix(f".{end}")
+    frame = pd.DataFrame(
+        {"image": ["1.jpg", "2.jpg"], "cat": [1, None], "dog": [False, True], "split": ["train", "test"]}
+    )
+    frame.to_feather(file)
+    dataset = tl.data.read(file)
+    assert dataset.labels.to_signed().tolist() == [[1, -1], [0, 1]] and set(dataset.splits) == {"train", "test"}
+    content, draw = file.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        broken = bytearray(content)
+        for place in draw.integers(len(content), size=2):
+            broken[place] = draw.integers(256)
+        file.write_bytes(bytes(broken))
+        try:
+            tl.data.read(file)
+        except TrilabelError as error:
+            assert "\n" not in str(error)
+    frame.head(0).to_feather(file)
+    assert refusal(file).endswith("the table has no rows")

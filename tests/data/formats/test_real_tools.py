@@ -1,14 +1,18 @@
 """Round trips with the tools themselves as judges; `make interop` installs them and runs these."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tests.support.fiftyone_in_memory import import_fiftyone
 from trilabel.data import Boxes, Dataset, read, write
+from trilabel.data.decode import decode
 from trilabel.labels import Labels
 
 pytestmark = pytest.mark.interop
@@ -75,6 +79,105 @@ def test_datumaro_reads_our_coco(tmp_path):
     assert len(found) == 4 and sum(len(item.annotations) for item in found) == 5
 
 
+def counted(dm: Any, found: Any) -> dict[str, int]:
+    """In how many images datumaro finds each class."""
+    names = [label.name for label in found.categories()[dm.AnnotationType.label]]
+    each = [{names[one.label] for one in item.annotations} for item in found]
+    return {name: sum(name in labels for labels in each) for name in CLASSES}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "out", "annotations"),
+    [
+        ("yolo", "yolo", "out", 5),
+        ("voc", "voc_detection", "out", 5),
+        ("voc", "voc_classification", "out", 4),
+        ("cvat", "cvat", "annotations.xml", 5),
+        ("coco", "coco_instances", "out", 5),
+    ],
+)
+def test_datumaro_reads_what_we_write(tmp_path, ours, theirs, out, annotations):
+    dm = pytest.importorskip("datumaro")
+    write(own(tmp_path), tmp_path / out, ours)
+    if ours == "coco":  # it asks for a folder of images for each split
+        for split in ("train", "val"):
+            shutil.copytree(tmp_path / "images", tmp_path / "out/images" / split)
+    found = dm.Dataset.import_from(str(tmp_path / out), theirs)
+    assert counted(dm, found) == COUNTS and sum(len(item.annotations) for item in found) == annotations
+    assert {name: len(items) for name, items in found.subsets().items()} == {"train": 2, "val": 2}
+    assert counts(read(tmp_path / out)) == COUNTS
+
+
+def test_panoptic_segments_of_datumaro(tmp_path):
+    dm = pytest.importorskip("datumaro")
+    items = []
+    for name, (split, labels) in OBJECTS.items():
+        masks = []
+        for number, cls in enumerate(labels):
+            mask = np.zeros((40, 60), bool)
+            mask[10 * number : 10 * number + 5, :5] = True
+            about = {"id": number + 1, "group": number + 1, "attributes": {"is_crowd": False}}
+            masks.append(dm.Mask(mask, label=cls, **about))
+        pixels = np.zeros((40, 60, 3), np.uint8)
+        items.append(dm.DatasetItem(name, subset=split, media=dm.Image.from_numpy(pixels), annotations=masks))
+    dm.Dataset.from_iterable(items, categories=CLASSES).export(str(tmp_path), "coco_panoptic", save_media=True)
+    found = read(tmp_path)
+    assert counts(found) == COUNTS and len(found.boxes.cls) == 5 and len(found) == 4
+
+
+# ---- FiftyOne's own importers
+
+
+def test_fiftyone_imports_what_we_write(tmp_path):
+    fo = import_fiftyone()
+    before = own(tmp_path)
+    for ours, kind, out in (
+        ("yolo", fo.types.YOLOv5Dataset, "yolo"),
+        ("voc", fo.types.VOCDetectionDataset, "voc"),
+        ("cvat", fo.types.CVATImageDataset, "images/labels.xml"),
+        ("coco", fo.types.COCODetectionDataset, "images/labels.json"),
+    ):
+        # It looks for images of a subset of CVAT in a folder of its name, where an export of CVAT has them.
+        write(replace(before, splits={}) if ours == "cvat" else before, tmp_path / out, ours)
+        places = {"dataset_dir": str(tmp_path / out)}
+        if ours in ("cvat", "coco"):
+            places = {"data_path": str(tmp_path / "images"), "labels_path": str(tmp_path / out)}
+        elif ours == "voc":
+            places = {"data_path": str(tmp_path / "voc/JPEGImages"), "labels_path": str(tmp_path / "voc/Annotations")}
+        found = fo.Dataset()
+        for split in ("train", "val") if ours == "yolo" else (None,):
+            more = {"split": split, "yaml_path": "data.yaml"} if split else {}
+            found.add_dir(dataset_type=kind, label_field="truth", **places, **more)
+        field = next(name for name in found.get_field_schema() if name.startswith("truth"))
+        told = [set(filter(None, labels or [])) for labels in found.values(f"{field}.detections.label")]
+        assert {name: sum(name in labels for labels in told) for name in CLASSES} == COUNTS, ours
+
+
+# ---- MMEngine, on which OpenMMLab's data sets stand
+
+
+def test_mmengine_reads_ours(tmp_path):
+    mmengine = pytest.importorskip("mmengine.dataset")
+    before = own(tmp_path)
+    write(before, tmp_path / "images/labels.json", "openmmlab")
+
+    class Plain(mmengine.BaseDataset):
+        """Records as they are in the file."""
+
+        def parse_data_info(self, raw):
+            return raw
+
+    found = Plain(ann_file=str(tmp_path / "images/labels.json"))
+    lists = [found.get_data_info(row)["gt_label"] for row in range(len(found))]
+    assert {
+        name: sum(number in one for one in lists) for number, name in enumerate(found.metainfo["classes"])
+    } == COUNTS
+    assert counts(read(tmp_path / "images/labels.json")) == COUNTS
+
+
+# ---- shards
+
+
 # ---- pycocotools
 
 
@@ -84,6 +187,51 @@ def test_pycocotools_counts_our_coco(tmp_path):
     found = coco.COCO(str(tmp_path / "labels.json"))
     assert {name: len(found.getImgIds(catIds=found.getCatIds([name]))) for name in CLASSES} == COUNTS
     assert len(found.getAnnIds()) == 5
+
+
+def test_webdataset_writes_and_counts(tmp_path):
+    wds = pytest.importorskip("webdataset")
+    with wds.ShardWriter(str(tmp_path / "train-%04d.tar"), maxcount=3, verbose=0) as writer:
+        for name, (_, labels) in OBJECTS.items():
+            content = photo(tmp_path / "photo.jpg").read_bytes()
+            writer.write({"__key__": name, "jpg": content, "json": {"labels": [CLASSES[cls] for cls in labels]}})
+    found = read(tmp_path)
+    assert counts(found) == COUNTS and len(found) == sum(1 for _ in wds.WebDataset(
+        [str(file) for file in sorted(tmp_path.glob("*.tar"))], shardshuffle=False
+    ))  # fmt: skip
+    assert all(decode(path, 8).shape == (3, 8, 8) for path in found.paths)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "disk", "objects"])
+def test_datasets_with_images_inside(tmp_path, kind):
+    datasets = pytest.importorskip("datasets")
+    labels = [sorted(set(labels)) for _, labels in OBJECTS.values()]
+    names = datasets.ClassLabel(names=CLASSES)
+    columns = {"image": [str(photo(tmp_path / f"photos/{number}.jpg")) for number in range(4)], "labels": labels}
+    features = {"image": datasets.Image(), "labels": datasets.Sequence(names)}
+    if kind == "objects":
+        drawn = [{"bbox": [[6.0, 4, 12, 8]] * len(each), "category": each} for _, each in OBJECTS.values()]
+        columns = {"image": columns["image"], "width": [60] * 4, "height": [40] * 4, "objects": drawn}
+        features = {"image": datasets.Image(), "width": datasets.Value("int32"), "height": datasets.Value("int32")}
+        features["objects"] = {
+            "bbox": datasets.Sequence(datasets.Sequence(datasets.Value("float32"))),
+            "category": datasets.Sequence(names),
+        }
+    made = datasets.Dataset.from_dict(columns, datasets.Features(features))
+    parts = datasets.DatasetDict({"train": made.select([0, 1]), "validation": made.select([2, 3])})
+    if kind == "disk":
+        parts.save_to_disk(str(tmp_path / "out"))
+    else:
+        (tmp_path / "out/data").mkdir(parents=True)
+        for split, part in parts.items():
+            part.to_parquet(tmp_path / f"out/data/{split}-00000-of-00001.parquet")
+    found = read(tmp_path / "out")
+    assert counts(found) == COUNTS and list(found.classes) == CLASSES
+    assert {name: len(rows) for name, rows in found.splits.items()} == {"train": 2, "val": 2}
+    assert kind != "objects" or (len(found.boxes.cls) == 5 and np.allclose(found.boxes.xyxy[0], [0.1, 0.1, 0.3, 0.3]))
+    for path in found.paths:
+        pixels = np.asarray(made[0]["image"].convert("RGB").resize((8, 8), Image.Resampling.BILINEAR), np.int16)
+        assert np.abs(decode(path, 8).permute(1, 2, 0).numpy().astype(np.int16) - pixels).max() < 60
 
 
 # ---- Hugging Face's datasets
@@ -167,3 +315,19 @@ def test_label_studio_converts_ours(tmp_path):
     tool.convert(str(tmp_path / "tasks.json"), str(tmp_path / "out"), "JSON_MIN", is_dir=False)
     after = read(tmp_path / "out/result.json")
     assert after.labels == before.labels and len(after.boxes.cls) == 5
+
+
+def test_label_studio_takes_our_predictions(tmp_path):
+    interface = pytest.importorskip("label_studio_sdk.label_interface")
+    before = own(tmp_path)
+    write(before, tmp_path / "tasks.json", "label-studio", predictions=True, present="t", absent="")
+    config = VIEW.format(
+        CHOICES[CHOICES.index("<Choices") :].removesuffix("</View>")
+        + DRAWN[DRAWN.index("<Rectangle") :].replace('name="l"', 'name="box"').removesuffix("</View>")
+    )
+    judge = interface.LabelInterface(config)
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    told = [prediction for task in tasks for prediction in task["predictions"]]
+    assert len(told) == 3 and all(judge.validate_prediction(prediction) for prediction in told)
+    chosen = [name for one in told for result in one["result"] for name in result["value"].get("choices", ())]
+    assert {name: chosen.count(name) for name in CLASSES} == COUNTS

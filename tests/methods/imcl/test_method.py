@@ -10,7 +10,6 @@ from torch import nn
 from tests.oracles import omp as oracle
 from tests.oracles.omp import dense_graph
 from tests.support.one_positive import batches, linear_model
-from tests.support.threads import as_processes
 from trilabel import losses
 from trilabel.config import Config
 from trilabel.data.side_tables.label_graph import edges
@@ -23,6 +22,7 @@ from trilabel.methods.imcl import Imcl, ImclSettings
 from trilabel.methods.imcl import method as module
 from trilabel.metrics import average_precision
 from trilabel.models import Output
+from trilabel.testing.threads import as_processes
 from trilabel.training.optim import create_optimizer
 
 IMAGES, FEATURES, CLASSES = 9, 6, 5

@@ -12,19 +12,26 @@ from trilabel.models import HEADS
 from trilabel.models.graphs import GraphHead
 from trilabel.models.heads.gap import GapHead
 from trilabel.models.heads.saliency import SaliencyHead, saliency_logits
+from trilabel.models.heads.semantic import SemanticHead, SemanticSettings
 from trilabel.models.heads.weldon import WeldonHead
+from trilabel.testing import check_head
 
 INF = math.inf
 POOLING = (GapHead, WeldonHead, SaliencyHead)
 every = pytest.mark.parametrize("kind", POOLING)
 
 
-def test_every_head_describes_itself_in_one_line():
-    descriptions = [head.description for head in HEADS.values()]
-    assert len(set(descriptions)) == len(HEADS)
-    for name, head in HEADS.items():
-        assert head.description and "\n" not in head.description and len(head.description) < 120, name
-        assert head.Settings() == head.Settings() and head.__doc__, name
+def test_no_two_heads_describe_themselves_alike():
+    assert len({head.description for head in HEADS.values()}) == len(HEADS)
+
+
+@pytest.mark.parametrize("name", [name for name in HEADS if name != "semantic"])
+def test_what_holds_for_every_head(name):
+    check_head(HEADS[name])
+
+
+def test_what_holds_for_every_head_holds_for_the_largest():
+    check_head(SemanticHead, SemanticSettings(size=4, channels=8))
 
 
 @pytest.mark.parametrize(

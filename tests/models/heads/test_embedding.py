@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tests.support.head_checks import FEATURES, check_head, some_labels
 from tests.support.linear_problem import linear_problem
 from tests.support.one_positive import train
 from trilabel.config import Config
@@ -12,13 +11,15 @@ from trilabel.labels import Labels
 from trilabel.methods import create_method
 from trilabel.models import FeatureClassifier, create_model
 from trilabel.models.heads.embedding import EmbeddingHead, EmbeddingSettings
+from trilabel.testing import check_head
+from trilabel.testing.heads import FEATURES, drawn_labels
 
 
 @pytest.fixture
 def file(tmp_path):
     """Vectors (0, 1, −0.5), (1, 1, −0.5) … for the names that classes without names get."""
     path = tmp_path / "vectors.txt"
-    names = some_labels(classes=6).classes
+    names = drawn_labels(classes=6).classes
     path.write_text("".join(f"{name} {row} 1 -0.5\n" for row, name in enumerate(names)), encoding="utf-8")
     return str(path)
 
@@ -61,7 +62,7 @@ def test_maps_are_the_scores_of_the_cells(layers):
 
 
 def test_vectors_from_a_file_are_those_of_the_names_and_stay(file, tmp_path):
-    chosen, labels = EmbeddingSettings(file, 3), some_labels()
+    chosen, labels = EmbeddingSettings(file, 3), drawn_labels()
     head = EmbeddingHead(FEATURES, 4, chosen, labels)
     expected = torch.tensor([[row, 1, -0.5] for row in range(4)])
     assert torch.equal(head.vectors, expected) and "vectors" in dict(head.named_buffers())

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import baselines as oracle
-from tests.support.head_checks import FEATURES, check_head, some_labels
 from tests.support.linear_problem import linear_problem
 from tests.support.one_positive import train
 from trilabel.config import Config
@@ -16,6 +15,8 @@ from trilabel.labels import Labels
 from trilabel.methods import create_method
 from trilabel.models import FeatureClassifier, create_model
 from trilabel.models.heads.gcn import GcnHead, GcnSettings, class_graph
+from trilabel.testing import check_head
+from trilabel.testing.heads import FEATURES, drawn_labels
 
 SMALL = GcnSettings(size=3, hidden=5)
 
@@ -27,10 +28,10 @@ def test_it_is_a_head(pool):
 
 def test_it_is_a_head_with_vectors_from_a_file(tmp_path):
     file = tmp_path / "vectors.txt"
-    file.write_text("".join(f"{name} 2 1 -0.5\n" for name in some_labels().classes), encoding="utf-8")
+    file.write_text("".join(f"{name} 2 1 -0.5\n" for name in drawn_labels().classes), encoding="utf-8")
     chosen = GcnSettings(str(file), 3, 5)
     check_head(GcnHead, chosen)
-    assert "vectors" in dict(GcnHead(FEATURES, 4, chosen, some_labels()).named_buffers())
+    assert "vectors" in dict(GcnHead(FEATURES, 4, chosen, drawn_labels()).named_buffers())
 
 
 def test_the_graph_of_an_example():
@@ -67,7 +68,7 @@ def test_the_graph_is_the_plain_loop(data):
 
 
 def test_the_scores_are_written_out():
-    labels = some_labels()
+    labels = drawn_labels()
     head = GcnHead(FEATURES, 4, SMALL, labels)
     graph = oracle.class_graph(labels.to_signed().tolist(), 0.4, 0.2)
     assert sum(value > 0 for row in graph for value in row) > 4, "some have neighbors"
@@ -87,7 +88,7 @@ def test_the_scores_are_written_out():
 def test_pooling_and_maps():
     feature_map = torch.randn(2, FEATURES, 3, 4)
     for pool in ("max", "mean"):
-        head = GcnHead(FEATURES, 4, GcnSettings(size=3, hidden=5, pool=pool), some_labels())
+        head = GcnHead(FEATURES, 4, GcnSettings(size=3, hidden=5, pool=pool), drawn_labels())
         for b in range(2):
             for d in range(FEATURES):
                 values = feature_map[b, d].flatten().tolist()
@@ -100,7 +101,7 @@ def test_pooling_and_maps():
 
 
 def test_the_graph_is_kept_and_not_learned():
-    labels = some_labels()
+    labels = drawn_labels()
     head = GcnHead(FEATURES, 4, SMALL, labels)
     names = {name for name, _ in head.named_parameters()}
     assert names == {"vectors", "first", "second"} and "graph" in head.state_dict()

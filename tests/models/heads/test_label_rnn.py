@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import baselines as oracle
-from tests.support.head_checks import FEATURES, check_head, some_labels
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.models import create_model
 from trilabel.models.heads.label_rnn import LabelRnnHead, LabelRnnSettings
+from trilabel.testing import check_head
+from trilabel.testing.heads import FEATURES, drawn_labels
 
 SMALL = LabelRnnSettings(size=3, hidden=4)
 
@@ -20,7 +21,7 @@ SMALL = LabelRnnSettings(size=3, hidden=4)
 def head_with(longest=10, classes=4, spread=1.5):
     """A head with weights large enough for the order of the labels to matter."""
     torch.manual_seed(0)
-    head = LabelRnnHead(FEATURES, classes, LabelRnnSettings(3, 4, longest), some_labels(classes=classes))
+    head = LabelRnnHead(FEATURES, classes, LabelRnnSettings(3, 4, longest), drawn_labels(classes=classes))
     for parameter in head.parameters():
         torch.nn.init.normal_(parameter, std=spread)
     return head
@@ -69,7 +70,7 @@ def test_scores_are_the_plain_loop(longest):
 
 @pytest.mark.parametrize("longest", [1, 2, 3, 10])
 def test_steps_are_the_plain_loop(longest):
-    head, labels = head_with(longest), some_labels(12)
+    head, labels = head_with(longest), drawn_labels(12)
     features, dense = torch.randn(12, FEATURES), labels.rows(np.arange(12))
     lists, counted = head.lists_of(dense)
     steps = head.unroll(features, lists)

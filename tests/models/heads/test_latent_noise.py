@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from tests.oracles.baselines import sigmoid
-from tests.support.head_checks import FEATURES, check_head
 from trilabel.models.heads.latent_noise import Beliefs, LatentNoiseHead, LatentNoiseSettings
+from trilabel.testing import check_head
+from trilabel.testing.heads import FEATURES
 
 
 @pytest.mark.parametrize("score", ["visual", "relevance"])

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from tests.support.head_checks import FEATURES, double_head, random_features, some_labels
+from tests.support.head_checks import double_head, random_features
 from trilabel.errors import TrilabelError
 from trilabel.models import FeatureClassifier
 from trilabel.models.heads import semantic
 from trilabel.models.heads.semantic import SemanticHead, SemanticSettings
+from trilabel.testing.heads import FEATURES, drawn_labels
 
 SMALL = SemanticSettings(size=3, channels=5, hidden=4)
 
@@ -15,7 +16,7 @@ SMALL = SemanticSettings(size=3, channels=5, hidden=4)
 def test_it_is_a_head_that_keeps_maps():
     for classes, images in ((4, 3), (1, 3), (4, 1)):
         torch.manual_seed(0)
-        head = SemanticHead(FEATURES, classes, SMALL, some_labels(classes=classes))
+        head = SemanticHead(FEATURES, classes, SMALL, drawn_labels(classes=classes))
         feature_map = torch.randn(images, FEATURES, 5, 4)
         features = head.reduce_features(feature_map)
         assert features.shape == (images, FEATURES, 2, 2)
@@ -80,7 +81,7 @@ def test_what_cannot_be_is_refused():
 
 
 def test_half_precision():
-    head = SemanticHead(FEATURES, 4, SMALL, some_labels()).eval()
+    head = SemanticHead(FEATURES, 4, SMALL, drawn_labels()).eval()
     maps = torch.randn(3, FEATURES, 4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         half = head(maps)

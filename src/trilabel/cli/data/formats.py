@@ -27,6 +27,7 @@ class Formats:
                     entry["summary"],
                     f"rule: {entry['rule']}",
                     *settings_lines(entry["options"], option="--read"),
+                    *([] if entry["from"] == "trilabel" else [f"from: {entry['from']}"]),
                 ]
                 for name, entry in found.items()
             }

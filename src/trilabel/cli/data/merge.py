@@ -47,7 +47,7 @@ class Merge:
         from trilabel.data.merge import merge
         from trilabel.data.merge.class_map import read_class_map
 
-        check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
+        options = check_writable(self.out, self.to, "wide", self.overwrite, self.safe_cells)
         if len(self.sets) < 2:
             raise UsageError("give at least two data sets")
         paths = dict(_name_and_path(text) for text in self.sets)
@@ -56,7 +56,7 @@ class Merge:
         classes = read_class_map(self.map) if self.map else None
         sets = {name: read_data(path, {}, "convert it first with") for name, path in paths.items()}
         merged, report = merge(sets, classes=classes, same=self.same, conflict=self.conflict)
-        write_dataset(merged, self.out, self.to, "wide", self.safe_cells)
+        write_dataset(merged, self.out, self.to, options)
         print_json({"out": str(self.out), **report}) if self.json else print_merge(str(self.out), report)
 
 

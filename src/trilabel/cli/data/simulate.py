@@ -43,14 +43,14 @@ class Simulate:
     def __call__(self) -> None:
         from trilabel.labels import simulate
 
-        check_writable(self.out, None, self.layout, self.overwrite, self.safe_cells)
+        options = check_writable(self.out, None, self.layout, self.overwrite, self.safe_cells)
         dataset = read_data(self.data, self.reading.chosen())
         rows = dataset.rows_of(self.split)
         labels = simulate.apply_to_rows(dataset.labels, rows, self.setting, self.seed)
         seed = "" if self.seed is None else f", seed {self.seed}"
         note = f"labels of {self.split} hidden by {self.setting}{seed}"
         left = replace(dataset.with_labels(labels), notes=(*dataset.notes, note))
-        write_dataset(left, self.out, None, self.layout, self.safe_cells)
+        write_dataset(left, self.out, None, options)
         before, after = dataset.labels[rows], labels[rows]
         if self.json:
             known = {"known_before": before.known, "known_after": after.known}

@@ -1,13 +1,14 @@
 """The formats of data sets.
 
 A new format is a module or package with `RULE`, `detect(path)` and `read(path, images=…, **options)`, if it can
-be written also `write(dataset, path, **options)`, and a line in FORMATS.
+be written also `write(dataset, path, **options)`, and a line in BUILT_IN.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from inspect import getdoc
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from trilabel.data.archive import is_archive, mounted
@@ -29,9 +30,11 @@ from trilabel.data.formats import (
     native,
     nuswide,
     openimages,
+    openmmlab,
     visual_genome,
     voc,
     voc_xml,
+    webdataset,
     yolo,
 )
 from trilabel.data.image_paths import is_image
@@ -40,12 +43,15 @@ from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.data.text_files import peeking_once
 from trilabel.errors import TrilabelError, unknown_name_error
 from trilabel.input_files import check_regular, open_input
+from trilabel.plugin_files import reference, use
+from trilabel.plugins import Registry
 from trilabel.settings import choices_of
 
 __all__ = ["FORMATS", "Format", "describe_formats", "entry_of", "format_of", "options_from_text", "options_of"]
-__all__ += ["writer_of"]
+__all__ += ["register_format", "writer_of"]
 
 _FEW_FILES = 20  # of an archive; among more, none is the one that names the others
+_PARTS = ("RULE", "detect", "read")  # of every format
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
@@ -60,7 +66,7 @@ class Format(Protocol):
     def read(self) -> Callable[..., Dataset]: ...
 
 
-FORMATS: dict[str, Format] = {  # the first format that detects a path is used
+BUILT_IN: dict[str, Format] = {  # the first format that detects a path is used
     "native": native,
     "voc": voc,
     "voc-xml": voc_xml,
@@ -75,7 +81,9 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
     "createml": createml,
     "labelme": labelme,
     "fiftyone": fiftyone,
+    "openmmlab": openmmlab,
     "huggingface": huggingface,
+    "webdataset": webdataset,
     "yolo": yolo,
     "list": index_list,
     "box-table": box_table,
@@ -84,11 +92,17 @@ FORMATS: dict[str, Format] = {  # the first format that detects a path is used
 }
 
 
+def _is_format(component: Any) -> bool:
+    return isinstance(component, type | ModuleType) and all(hasattr(component, name) for name in _PARTS)
+
+
+# Those from outside are asked last: a path that one of ours detects goes to another only by name.
+FORMATS: Registry[Format] = Registry("format", BUILT_IN, f"a module or class with {', '.join(_PARTS)}", _is_format)
+register_format = FORMATS.register
+
+
 def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Callable[..., list[str]]:
     """The writer of the given format, or else of the one that the suffix of the path names."""
-    writers: dict[str, Callable[..., list[str]]] = {
-        name: writer for name, kind in FORMATS.items() if (writer := getattr(kind, "write", None))
-    }
     if format is None:
         if path.suffix.lower() == native.SUFFIX:
             format = "native"
@@ -97,14 +111,22 @@ def writer_of(path: Path, format: str | None, options: Iterable[str] = ()) -> Ca
         else:
             ends = ", ".join((native.SUFFIX, *DELIMITERS))
             raise TrilabelError(
-                f"{path}: the format is unclear; use a name that ends in {ends}, or give one of {', '.join(writers)}"
+                f"{path}: the format is unclear; use a name that ends in {ends}, or give one of {', '.join(_written())}"
             )
-    if format not in writers:
-        raise unknown_name_error("format to write", format, writers)
-    if path.is_dir() and not getattr(FORMATS[format], "WRITES_FOLDER", False):
+    format = use(format)
+    kind = FORMATS.get(format)
+    writer: Callable[..., list[str]] | None = getattr(kind, "write", None)
+    if writer is None:
+        raise unknown_name_error("format to write", format, _written())
+    if path.is_dir() and not getattr(kind, "WRITES_FOLDER", False):
         raise TrilabelError(f"{path}: this is a folder; give a file to write")
-    check_options(path, writers[format], options)
-    return writers[format]
+    check_options(path, writer, options)
+    return writer
+
+
+def _written() -> list[str]:
+    """The formats that can be written."""
+    return [name for name, kind in FORMATS.usable() if hasattr(kind, "write")]
 
 
 def entry_of(folder: Path, format: str | None) -> tuple[Path, str]:
@@ -117,7 +139,8 @@ def entry_of(folder: Path, format: str | None) -> tuple[Path, str]:
         around.append(inside[0])
     choices = [around[-1], *_only_file(around[-1]), *around[-2::-1]]
     if format is not None:
-        kind = FORMATS[format_of(folder, format)]
+        format = format_of(folder, format)
+        kind = FORMATS[format]
         return next((path for path in choices if kind.detect(path)), choices[min(1, len(choices) - 1)]), format
     for path in choices:
         with suppress(TrilabelError):
@@ -130,7 +153,7 @@ def _only_file(folder: Path) -> list[Path]:
     files = [file for file in sorted(folder.iterdir()) if file.is_file() and not is_image(file.name)]
     if len(files) == 1 or len(files) > _FEW_FILES:
         return files[:1] if len(files) == 1 else []
-    special = [file for file in files if any(kind.detect(file) for name, kind in FORMATS.items() if name != "csv")]
+    special = [file for file in files if any(kind.detect(file) for name, kind in FORMATS.usable() if name != "csv")]
     tables = [file for file in files if table_suffix(file) in (".csv", ".tsv")]
     return next((found for found in (special, tables) if len(found) == 1), [])
 
@@ -145,11 +168,11 @@ def format_of(path: Path, format: str | None) -> str:
         check_regular(path)
     known = ", ".join(FORMATS)
     if format is not None:
-        if format not in FORMATS:
+        if format not in FORMATS and reference(format) is None:
             raise TrilabelError(f"{path}: no format called {format!r}; use one of {known}")
-        return format
+        return FORMATS.canonical(format)
     with peeking_once():
-        for name, reader in FORMATS.items():
+        for name, reader in FORMATS.usable():
             if reader.detect(path):
                 return name
     if is_file:
@@ -179,6 +202,7 @@ def describe_formats() -> dict[str, dict[str, Any]]:
                 option: choices_of(what.annotation, what.default) for option, what in options_of(kind.read).items()
             },
             "written": hasattr(kind, "write"),
+            "from": str(FORMATS.origin(name) or "trilabel"),
         }
-        for name, kind in FORMATS.items()
+        for name, kind in FORMATS.usable()
     }

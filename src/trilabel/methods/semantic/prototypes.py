@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from torch import Tensor, nn
 
 from trilabel.labels import Labels
@@ -68,6 +67,8 @@ def prototypes_due(epoch: int, start: int, every: int) -> bool:
 
 def k_means(vectors: NDArray[np.float32], kinds: object, count: int) -> NDArray[np.float32]:
     """The centers of `count` clusters; where there are fewer vectors, these and repetitions of them."""
+    from sklearn.cluster import KMeans  # takes a second to import, which only runs with prototypes should spend
+
     clusters = min(count, len(np.unique(vectors, axis=0)))
     centers = KMeans(clusters, n_init=10, random_state=0).fit(vectors).cluster_centers_
     return np.resize(centers, (count, vectors.shape[1])).astype(np.float32)

@@ -1,9 +1,8 @@
-"""The heads by name. Adding one: a file here, a line in HEADS, a row in docs/methods.md, a test file."""
+"""The heads by name. Adding one: a file here, a line in BUILT_IN, a row in docs/methods.md, a test file."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from trilabel.errors import unknown_name_error
 from trilabel.models.heads.base import Head
 from trilabel.models.heads.embedding import EmbeddingHead
 from trilabel.models.heads.gap import GapHead
@@ -13,11 +12,12 @@ from trilabel.models.heads.latent_noise import LatentNoiseHead
 from trilabel.models.heads.saliency import SaliencyHead
 from trilabel.models.heads.semantic import SemanticHead
 from trilabel.models.heads.weldon import WeldonHead
+from trilabel.plugins import Registry
 from trilabel.settings import settings_of
 
-__all__ = ["HEADS", "Head", "check_head"]
+__all__ = ["HEADS", "Head", "check_head", "register_head"]
 
-HEADS: dict[str, type[Head[Any]]] = {
+BUILT_IN: dict[str, type[Head[Any]]] = {
     "gap": GapHead,
     "weldon": WeldonHead,
     "saliency": SaliencyHead,
@@ -29,8 +29,14 @@ HEADS: dict[str, type[Head[Any]]] = {
 }
 
 
+def _is_head(component: Any) -> bool:
+    return isinstance(component, type) and issubclass(component, Head)
+
+
+HEADS: Registry[type[Head[Any]]] = Registry("head", BUILT_IN, "a class derived from trilabel.models.Head", _is_head)
+register_head = HEADS.register
+
+
 def check_head(name: str, settings: Mapping[str, Any]) -> Any:
     """The settings of the head `name` as its dataclass; an unknown name or setting is an error."""
-    if name not in HEADS:
-        raise unknown_name_error("head", name, HEADS)
-    return settings_of(HEADS[name].Settings, settings, name, "head")
+    return settings_of(HEADS.find(name).Settings, settings, name, "head")

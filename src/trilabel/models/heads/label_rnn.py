@@ -87,9 +87,10 @@ class LabelRnnHead(Head[LabelRnnSettings]):
 
     def _walk(self, image: Tensor, lists: Tensor | None = None) -> Tensor:
         """The same for projected features, B×size; without lists each step names the best label left."""
-        output, memory = (torch.zeros(len(image), self.settings.hidden, device=image.device) for _ in range(2))
-        named = torch.zeros(len(image), self.classes + 1, dtype=torch.bool, device=image.device)
-        label = torch.full((len(image),), self.classes, device=image.device)
+        images = image.shape[0]  # len() would be a constant where the model is exported
+        output, memory = (torch.zeros(images, self.settings.hidden, device=image.device) for _ in range(2))
+        named = torch.zeros(images, self.classes + 1, dtype=torch.bool, device=image.device)
+        label = torch.full((images,), self.classes, device=image.device)
         steps = []
         for step in range(self.steps):
             output, memory = self._cell(label, output, memory)

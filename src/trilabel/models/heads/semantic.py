@@ -17,6 +17,7 @@ from trilabel.models.heads.gated_graph import GatedGraph
 
 _MOST_CLASSES = 10_000  # the graph is a dense matrix: 400 MB
 _AT_ONCE = 2**27  # numbers of cells × classes × hidden that are kept for the backward pass; above, parts are repeated
+_EXPORTED_BATCH = 64  # an exported model has any number of images: its parts are those for this many
 
 
 @dataclass(frozen=True)
@@ -159,11 +160,16 @@ class SemanticHead(Head[SemanticSettings]):
         def compare(some: Tensor) -> Tensor:
             return torch.tanh(of_cells[:, None] * some[:, None]) @ direction
 
-        parts = math.ceil(of_cells.numel() * len(of_classes) / _AT_ONCE)
+        images = _EXPORTED_BATCH if torch.compiler.is_exporting() else len(cells)
+        parts = math.ceil(images * of_cells.shape[1] * of_cells.shape[2] * len(of_classes) / _AT_ONCE)
         if parts <= 1:
             return compare(of_classes).softmax(2)
         chunks = of_classes.tensor_split(min(parts, len(of_classes)))
-        return torch.cat([checkpoint(compare, some, use_reentrant=False) for some in chunks], 1).softmax(2)
+        if torch.is_grad_enabled():
+            compared = [checkpoint(compare, some, use_reentrant=False) for some in chunks]
+        else:
+            compared = [compare(some) for some in chunks]
+        return torch.cat(compared, 1).softmax(2)
 
 
 def present_together(labels: Labels) -> Tensor:

@@ -28,10 +28,10 @@ def assemble(
     ids: Sequence[str],
     paths: Sequence[str],
     classes: Sequence[str],
-    entries: Iterable[Entry],
-    absent_in: Sequence[int] = (),
+    entries: Iterable[Entry] | NDArray[np.int64],
+    absent_in: Sequence[int] | NDArray[np.int64] = (),
     split_of: Sequence[str] = (),
-    boxes: Iterable[Box] | None = None,
+    boxes: Iterable[Box] | NDArray[np.float64] | None = None,
     notes: Iterable[str] = (),
 ) -> Dataset:
     """A data set of the images `ids` at `paths`; `path` is what was read, for messages.
@@ -63,7 +63,9 @@ def numbers_first(name: str) -> tuple[int, int, str]:
     return (0, int(name[:18]), name) if number else (1, 0, name)
 
 
-def _table(rows: Iterable[tuple[Any, ...]], width: int, dtype: Any) -> NDArray[Any]:
+def _table(rows: Iterable[tuple[Any, ...]] | NDArray[Any], width: int, dtype: Any) -> NDArray[Any]:
+    if isinstance(rows, np.ndarray):
+        return rows.reshape(-1, width).astype(dtype)
     return np.fromiter(chain.from_iterable(rows), dtype).reshape(-1, width)
 
 
@@ -112,7 +114,7 @@ def _splits(split_of: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     return {name: np.flatnonzero(of == name) for name in dict.fromkeys(names.values()) if name}
 
 
-def _boxes(boxes: Iterable[Box]) -> Boxes:
+def _boxes(boxes: Iterable[Box] | NDArray[np.float64]) -> Boxes:
     table = _table(boxes, 6, np.float64)
     corners = np.nan_to_num(table[:, 2:]).clip(0, 1).astype(np.float32)
     return Boxes(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), corners)

@@ -1,7 +1,6 @@
 """Tables with a row per box: VoTT, Roboflow and TensorFlow (_annotations.csv), VinBigData, boxes of Open Images."""
 
 import csv
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -11,18 +10,18 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.arrow_table import ARROW_ENDS, header_of, open_rows
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.image_size import upright_size
 from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats._shared.none_class import others_absent
-from trilabel.data.formats._shared.parquet_file import PARQUET, header_of, open_rows
 from trilabel.data.formats._shared.pixel_boxes import shares
 from trilabel.data.formats._shared.split_files import SplitFile, images_of, split_files
 from trilabel.data.formats.box_table.columns import BoxColumns, find_box_columns
 from trilabel.data.formats.box_table.rows import Rows, read_rows
 from trilabel.data.image_paths import RootedPaths, locate, moved, split_name
 from trilabel.data.options import check_choice
-from trilabel.data.tables import DELIMITERS, table_suffix, usual_delimiter
+from trilabel.data.tables import DELIMITERS, first_unpacked, table_suffix, usual_delimiter
 from trilabel.data.tables import read_rows as read_cells
 from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
@@ -43,7 +42,7 @@ def _files(path: Path) -> list[SplitFile]:
     """The tables at a path; a file has no split."""
     if path.is_file():
         return [SplitFile("", "", path)] if _has_boxes(path) else []
-    found = split_files(path, "_annotations.csv", (".csv", ".tsv", PARQUET))
+    found = split_files(path, "_annotations.csv", (".csv", ".tsv", *ARROW_ENDS))
     for folder in (path, path / "annotations"):
         named = {split_name(file.name.removesuffix(_OPEN_IMAGES)): file for file in folder.glob(f"*{_OPEN_IMAGES}")}
         found = found or [SplitFile(split, "", named[split]) for split in ("train", "val", "test") if split in named]
@@ -51,17 +50,15 @@ def _files(path: Path) -> list[SplitFile]:
 
 
 def _has_boxes(file: Path) -> bool:
-    if file.suffix.lower() == PARQUET:
+    if file.suffix.lower() in ARROW_ENDS:
         return find_box_columns(header_of(file)) is not None
     if table_suffix(file) not in DELIMITERS:
         return False
-    start = peek(file)
+    start = first_unpacked(file, peek(file))
     try:
-        if file.suffix.lower() == ".gz":
-            start = zlib.decompressobj(wbits=31).decompress(start, 1 << 16)
         lines = start.decode("utf-8-sig", "replace").splitlines()[:1]
         header = next(csv.reader(lines, delimiter=usual_delimiter(file, start)), [])
-    except (zlib.error, csv.Error):
+    except csv.Error:
         return False
     return find_box_columns(header) is not None
 

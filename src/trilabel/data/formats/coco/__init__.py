@@ -17,6 +17,7 @@ from trilabel.errors import TrilabelError
 
 __all__ = ["RULE", "detect", "read", "write"]
 
+WRITES_FOLDER = True  # for a file per split
 RULE = (
     "annotated categories are present, others absent, or unknown where the image lists negative categories (LVIS); "
     "images without annotations are unknown"
@@ -32,7 +33,7 @@ def read(
     path: Path,
     *,
     images: str | Path | None = None,
-    labels: Literal["instances", "captions"] = "instances",
+    labels: Literal["instances", "captions", "panoptic"] = "instances",
     year: int | None = None,
     empty: Literal["unknown", "absent"] = "unknown",
     unlisted: Literal["auto", "absent", "unknown"] = "auto",
@@ -42,20 +43,21 @@ def read(
 
     `empty` is the value of all labels of an image without annotations, `unlisted` that of a category that an
     annotated image does not list: "auto" is absent, but unknown where the image lists negative categories, as in
-    LVIS. An image may name its `split` itself, as it does in files that trilabel writes.
+    LVIS. `labels` "panoptic" reads the segments of panoptic files in place of objects. An image may name its `split`
+    itself, as it does in files that trilabel writes.
 
     With `labels` "captions" the classes are the `words` most frequent words in the captions of the train split (of
     all, where there is none), ties in the order of the alphabet. A word is a run of letters and digits of any
     script, with apostrophes inside, in lower case; no words are left out for being common. A word is present in an
     image if one of its captions has it, else absent; images without captions are unknown.
     """
-    check_choice(path, "labels", labels, ("instances", "captions"))
+    check_choice(path, "labels", labels, ("instances", "captions", "panoptic"))
     check_choice(path, "empty", empty, ("unknown", "absent"))
     check_choice(path, "unlisted", unlisted, ("auto", "absent", "unknown"))
     if words < 1:
         raise TrilabelError(f"{path}: words={words}: use 1 or more")
     files, left_out = choose_files(path, labels, year)
-    found = Instances(empty, unlisted) if labels == "instances" else Captions(path, words)
+    found = Captions(path, words) if labels == "captions" else Instances(empty, unlisted)
     ids: list[list[str]] = []
     paths: list[str] = []
     split_of: list[str] = []
@@ -75,10 +77,10 @@ def read(
         ids=names,
         paths=paths,
         classes=content.classes,
-        entries=zip(*content.entries.T.tolist(), strict=True),
-        absent_in=content.absent_in.tolist(),
+        entries=content.entries,
+        absent_in=content.absent_in,
         split_of=split_of,
-        boxes=zip(*content.boxes.T.tolist(), strict=True) if len(content.boxes) else None,
+        boxes=content.boxes if len(content.boxes) else None,
         notes=[*content.notes, *joined, *renamed, *left_out],
     )
 

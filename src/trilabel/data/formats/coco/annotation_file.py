@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.formats._shared.json_document import Json, first_repeat, unique_positions
 from trilabel.data.formats.coco.files import split_of_file
+from trilabel.data.formats.coco.panoptic import annotations_of
 from trilabel.data.image_paths import RootedPaths, found_in, moved, root_of
 
 
@@ -18,6 +19,7 @@ class AnnotationFile:
     """One annotation file. Images count from 0; `image_of` has the image of each annotation."""
 
     document: Json
+    annotations: Json
     split: str
     ids: list[str]
     paths: Sequence[str]
@@ -57,8 +59,9 @@ def open_annotations(file: Path, images: str | Path | None) -> AnnotationFile:
     root = _root(document, split, images, files)
     paths, elsewhere = moved(RootedPaths(root, files), [root, root / "images"])
     notes += elsewhere
-    image_of = lookup(document.item("annotations"), "image_id", kind, row, "images")
-    return AnnotationFile(document, split, ids, list(paths), split_of, image_of, notes)
+    annotations = annotations_of(document)
+    image_of = lookup(annotations, "image_id", kind, row, "images")
+    return AnnotationFile(document, annotations, split, ids, list(paths), split_of, image_of, notes)
 
 
 def _wrote_label_studio(document: Json) -> bool:

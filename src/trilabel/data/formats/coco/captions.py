@@ -30,7 +30,7 @@ class Captions:
 
     def add(self, part: AnnotationFile, start: int) -> None:
         """Adds the captions of a file whose first image has number `start`."""
-        texts = part.document.item("annotations").column("caption", str)
+        texts = part.annotations.column("caption", str)
         found = [words_of(text) for text in texts]
         self.words.append(np.fromiter(map(self.codes.__getitem__, chain.from_iterable(found)), np.int64))
         self.captioned.append(start + part.image_of)

@@ -10,10 +10,11 @@ from trilabel.data.image_paths import split_name
 from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
 
-_SPLITS = ("train", "val", "test")
+SPLITS = ("train", "val", "test")
 _KEYS = ("info", "images", "annotations", "categories", "licenses", "license", "type")
 _OTHER_LABELS = ("captions", "person_keypoints", "stuff", "panoptic", "image_info")
 _ROBOFLOW = "_annotations.coco.json"
+REST = "instances_rest.json"  # where `write` puts images that are in none of the usual splits
 
 
 def annotation_files(path: Path) -> list[Path]:
@@ -31,7 +32,7 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
         found = [path]
     else:
         there = annotation_files(path)
-        found = _of_kind(there, labels)
+        found = _of_kind(there, labels) or (_of_kind(there, "panoptic") if labels == "instances" else [])
         if not found:
             only = f", only {_names(there)}" if there else " (such as annotations/instances_train2014.json)"
             raise TrilabelError(f"{path}: no COCO file of {labels} here{only}; give a file, or choose other labels")
@@ -55,13 +56,14 @@ def choose_files(path: Path, labels: str, year: int | None) -> tuple[list[Path],
 def split_of_file(file: Path) -> str:
     """train, val or test, by the name of the file or of its folder; "" if neither names one."""
     words = [split_name(word) for word in (*re.findall("[a-z]+", file.stem.lower()), file.parent.name)]
-    return next((word for word in words if word in _SPLITS), "")
+    return next((word for word in words if word in SPLITS), "")
 
 
 def _one_a_split(path: Path, found: list[Path]) -> tuple[list[Path], list[str]]:
     if len(found) == 1:
         return found, []
-    named = sorted((file for file in found if split_of_file(file)), key=lambda file: _SPLITS.index(split_of_file(file)))
+    named = sorted((file for file in found if split_of_file(file)), key=lambda file: SPLITS.index(split_of_file(file)))
+    rest = [file for file in found if file.name == REST]
     if not named:
         raise TrilabelError(f"{path}: {_names(found)}: their splits are unclear; give the path of one of them")
     for one, two in pairwise(named):
@@ -69,8 +71,8 @@ def _one_a_split(path: Path, found: list[Path]) -> tuple[list[Path], list[str]]:
             raise TrilabelError(
                 f"{path}: {_names([one, two])} are both of split {split_of_file(one)!r}; give the path of one"
             )
-    others = [file for file in found if file not in named]
-    return named, [f"left out, because their names contain no split: {_names(others)}"] if others else []
+    others = [file for file in found if file not in (*named, *rest)]
+    return named + rest, [f"left out, because their names contain no split: {_names(others)}"] if others else []
 
 
 def _of_kind(files: list[Path], labels: str) -> list[Path]:
@@ -83,7 +85,7 @@ def _of_kind(files: list[Path], labels: str) -> list[Path]:
 
 def _looks_right(file: Path) -> bool:
     # Also by name alone: a damaged file should be reported, not skipped.
-    if file.name == _ROBOFLOW or file.name.startswith(("instances_", "captions_")):
+    if file.name == _ROBOFLOW or file.name.startswith(("instances_", "captions_", "panoptic_")):
         return True
     if first_key(file) not in _KEYS:
         return False

@@ -32,7 +32,7 @@ class Instances:
 
     def add(self, part: AnnotationFile, start: int) -> None:
         """Adds the annotations of a file whose first image has number `start`."""
-        document, annotations = part.document, part.document.item("annotations")
+        document, annotations = part.document, part.annotations
         if "categories" not in document.value and any("caption" in record for record in annotations.value):
             raise document.error_at("has captions and no categories; choose labels='captions'")
         categories = document.item("categories")

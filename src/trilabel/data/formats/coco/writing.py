@@ -1,9 +1,10 @@
-"""Writing labels as one COCO annotation file that `coco.read` reads back."""
+"""Writing labels as a COCO annotation file, or as one for each split, which `coco.read` reads back."""
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +13,35 @@ from numpy.typing import NDArray
 
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
-from trilabel.data.formats._shared.image_size import upright_size
+from trilabel.data.formats._shared.image_size import Sizes, image_sizes
+from trilabel.data.formats._shared.present_labels import boxes_of_present, note_lost
+from trilabel.data.formats.coco.files import REST, SPLITS
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
-from trilabel.log import track
-
-_Sizes = Mapping[int, tuple[int, int]]  # width and height of images, by row
 
 
 def write(dataset: Dataset, path: Path) -> list[str]:
-    """Writes a .json file, completely or not at all, and returns notes on what it cannot contain.
+    """Writes a .json file, or into a folder annotations/instances_SPLIT.json for each split; returns notes.
 
-    Some keys are not part of COCO: an image has a `split`, a `trilabel_id` if its id is not its file name, and
-    `neg_category_ids`, its absent classes, as in LVIS, so that unknown labels stay unknown. The last are left out if
-    all labels are known and every image has a positive. File names are relative to the folder of `path`, or if some
-    images are outside it, to the folder around all images, which `info` then names as `trilabel_images`. A present
-    label without a box has one without a size, because other programs need one in every annotation.
+    Each file is written completely or not at all. Some keys are not part of COCO: an image has a `split`, a
+    `trilabel_id` if its id is not its file name, and `neg_category_ids`, its absent classes, as in LVIS, so that
+    unknown labels stay unknown. The last are left out if all labels are known and every image has a positive. File
+    names are relative to the folder of the file, or if some images are outside it, to the folder around all images,
+    which `info` then names as `trilabel_images`. A present label without a box has one without a size, because other
+    programs need one in every annotation.
     """
     labels = dataset.labels
-    if path.suffix.lower() != ".json":
-        raise TrilabelError(f"{path}: the name of a COCO file must end in .json; change it")
     if not all(labels.shape):
         raise TrilabelError(f"{path}: nothing to write in {labels.shape[0]} images × {labels.shape[1]} classes")
+    if path.suffix[1:].isalpha() and path.suffix.lower() != ".json" and not path.is_dir():
+        raise TrilabelError(f"{path}: the name of a COCO file must end in .json; change it, or give a folder")
+    if path.suffix.lower() != ".json":
+        return _write_splits(dataset, path)
+    if path.is_dir():
+        raise TrilabelError(f"{path}: this is a folder; give a file to write, or a folder whose name has no .json")
     notes = [] if dataset.paths is not None else ["the images have no files: their ids are written as file names"]
-    sizes = _sizes(dataset, notes)
+    sizes = image_sizes(dataset, notes)
     boxes = _boxes(dataset, sizes, notes)
     splits, several = dataset.first_split()
     if len(several):
@@ -53,6 +58,20 @@ def write(dataset: Dataset, path: Path) -> list[str]:
     return notes
 
 
+def _write_splits(dataset: Dataset, path: Path) -> list[str]:
+    """A file for each of the splits train, val and test, and one for all other images; all have the same categories."""
+    split_of = dataset.first_split()[0]
+    names = [name if name in SPLITS else "" for name in split_of]
+    notes: list[str] = []
+    note_lost(dataset, notes, absent=False)
+    for name in dict.fromkeys(names):
+        part = dataset.take(np.array([row for row, other in enumerate(names) if other == name], np.int64))
+        part = replace(part, splits={}) if name else part
+        found = write(part, path / "annotations" / (f"instances_{name}.json" if name else REST))
+        notes += [f"{name or 'others'}: {note}" for note in found]
+    return notes
+
+
 def _files(dataset: Dataset, folder: Path) -> tuple[dict[str, str], Iterable[str]]:
     """What `info` says of the images, and their file names: never above the folder that these are relative to."""
     info = {"description": "written by trilabel"}
@@ -66,7 +85,7 @@ def _files(dataset: Dataset, folder: Path) -> tuple[dict[str, str], Iterable[str
     return info, relative_to(dataset.paths, folder)
 
 
-def _images(dataset: Dataset, files: Iterable[str], sizes: _Sizes, splits: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _images(dataset: Dataset, files: Iterable[str], sizes: Sizes, splits: Sequence[str]) -> Iterator[dict[str, Any]]:
     labels = dataset.labels
     plain = labels.known == len(labels) * labels.shape[1] and bool(labels.counts_per_image()[0].all())
     ends, columns, absent = labels.csr.indptr, labels.csr.indices + 1, labels.csr.data < 0
@@ -85,7 +104,7 @@ def _images(dataset: Dataset, files: Iterable[str], sizes: _Sizes, splits: Seque
         yield record
 
 
-def _annotations(dataset: Dataset, boxes: Boxes, sizes: _Sizes) -> Iterator[dict[str, Any]]:
+def _annotations(dataset: Dataset, boxes: Boxes, sizes: Sizes) -> Iterator[dict[str, Any]]:
     """One for each box, and one for each present label without any: its box has no size."""
     classes = dataset.labels.shape[1]
     boxed = boxes.image * classes + boxes.cls
@@ -112,33 +131,10 @@ def _present(dataset: Dataset) -> NDArray[np.int64]:
     return np.asarray((known.row.astype(np.int64) * dataset.labels.shape[1] + known.col)[known.data > 0])
 
 
-def _sizes(dataset: Dataset, notes: list[str]) -> _Sizes:
-    """The sizes of all images that can be read."""
-    found = {
-        row: size
-        for row in track(range(len(dataset)), "sizes of images", len(dataset))
-        if (size := _size(dataset, row)) is not None
-    }
-    if lost := len(dataset) - len(found):
-        notes.append(f"width and height of {lost} images are not written, as their files cannot be read")
-    return found
-
-
-def _boxes(dataset: Dataset, sizes: _Sizes, notes: list[str]) -> Boxes:
-    """The boxes to write."""
-    boxes = dataset.boxes or Boxes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4), np.float32))
-    # Reading the box of a label that is not present would make it present.
-    present = np.isin(boxes.image * dataset.labels.shape[1] + boxes.cls, _present(dataset))
-    if not present.all():
-        notes.append(f"{(~present).sum()} boxes of labels that are not present are not written")
+def _boxes(dataset: Dataset, sizes: Sizes, notes: list[str]) -> Boxes:
+    """The boxes to write, which need the sizes of their images."""
+    boxes = boxes_of_present(dataset, notes)
     sized = np.isin(boxes.image, list(sizes))
-    if lost := int((present & ~sized).sum()):
+    if lost := int((~sized).sum()):
         notes.append(f"{lost} boxes are not written, as the files of their images cannot be read")
-    kept = present & sized
-    return Boxes(boxes.image[kept], boxes.cls[kept], boxes.xyxy[kept])
-
-
-def _size(dataset: Dataset, row: int) -> tuple[int, int] | None:
-    if dataset.images is not None:
-        return int(dataset.images.shape[3]), int(dataset.images.shape[2])
-    return upright_size((dataset.paths or ())[row])
+    return Boxes(boxes.image[sized], boxes.cls[sized], boxes.xyxy[sized])

@@ -1,4 +1,4 @@
-"""Tables (.csv, .tsv, .txt, .parquet): wide (a column per class), long (a row per label), or a cell of tags."""
+"""Tables (text, Parquet, Arrow, Feather): wide (a column per class), long (a row per label), or a cell of tags."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.arrow_table import ARROW_ENDS, open_rows
 from trilabel.data.formats._shared.assemble import Unlisted, fill_absent
 from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats._shared.none_class import others_absent
-from trilabel.data.formats._shared.parquet_file import PARQUET, open_rows
 from trilabel.data.formats._shared.split_files import SplitFile, images_of, split_files
 from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats._shared.tag_lists import is_list, separator_of
@@ -39,11 +39,11 @@ RULE = "1 and listed tags are present, 0 is absent; empty cells and what is not 
 
 def detect(path: Path) -> bool:
     """Whether this is a file named like a table, or a folder with a table for each split."""
-    return (path.is_file() and table_suffix(path) in (*DELIMITERS, PARQUET)) or bool(_split_files(path))
+    return (path.is_file() and table_suffix(path) in (*DELIMITERS, *ARROW_ENDS)) or bool(_split_files(path))
 
 
 def _split_files(path: Path) -> list[SplitFile]:
-    return split_files(path, "_classes.csv", (".csv", ".tsv", PARQUET))
+    return split_files(path, "_classes.csv", (".csv", ".tsv", *ARROW_ENDS))
 
 
 def read(
@@ -115,6 +115,8 @@ def _layout_of(
     if classes:
         return _of_classes(file, layout, image, classes)
     ignore = [*ignore, *_empty_columns(file)]
+    if layout == "auto" and tags is None and not set(names) & {*TAG_COLUMNS, "label"}:
+        tags = next(iter(_columns_of_lists(file, ignore)), None)
     if layout == "auto" and (tags or _has_tags(file, names, ignore)):
         layout = "tags"
     column = _column(file, image) if image else _images_column(file, names)
@@ -188,6 +190,14 @@ def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
         return True
     image = next((names.index(name) for name in IMAGE_COLUMNS if name in names), 0)
     return bool(lists) and _are_lists(file.path, [row[lists[0]] for row in rows], [row[image] for row in rows])
+
+
+def _columns_of_lists(file: TableFile, ignore: Sequence[str]) -> list[str]:
+    """The only column whose first cells, as far as they are not empty, are lists in brackets; none if several are."""
+    rows = [row for row in file.sample(50)[1:] if len(row) == len(file.header)]
+    cells = {name: [row[column] for row in rows if row[column].strip()] for column, name in enumerate(file.header)}
+    found = [name for name, each in cells.items() if name not in ignore and each and all(map(is_list, each))]
+    return found if len(found) == 1 else []
 
 
 def _are_lists(path: Path, cells: list[str], images: list[str]) -> bool:

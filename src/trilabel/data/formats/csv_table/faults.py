@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from trilabel.data.formats._shared.table_file import TableFile
+from trilabel.data.formats._shared.tag_lists import is_list
 from trilabel.data.formats.csv_table.cells import NO_LABEL, CellReader
 from trilabel.data.formats.csv_table.layout import TAG_COLUMNS, TableLayout, listed
 from trilabel.data.image_paths import split_name
@@ -85,6 +86,10 @@ def _hint(table: TableLayout, columns: list[int], text: str) -> str:
         return said
     names = listed(table.header[column] for column in columns)
     them = "is not a class, pass it" if len(columns) == 1 else "are no classes, pass them"
-    tags = text.strip()[:1].isalpha() or any(table.header[column].lower() in TAG_COLUMNS for column in columns)
+    tags = (
+        text.strip()[:1].isalpha()
+        or is_list(text)
+        or any(table.header[column].lower() in TAG_COLUMNS for column in columns)
+    )
     one = "it contains" if len(columns) == 1 else "one of them contains"
     return f"{said} (if {names} {them} in ignore{f'; if {one} tags, pass its name as tags' if tags else ''})"

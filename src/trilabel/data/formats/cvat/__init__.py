@@ -11,11 +11,14 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Box, Entry, Unlisted, assemble
 from trilabel.data.formats._shared.join import join_parts
 from trilabel.data.formats.cvat.file import Document
+from trilabel.data.formats.cvat.writing import write
 from trilabel.data.image_paths import RootedPaths, found_in, locate, root_of, split_name
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
+
+__all__ = ["RULE", "detect", "read", "write"]
 
 RULE = "tagged or drawn labels are present, the rest unknown; images without annotations are unknown"
 _KINDS = {"tag", "box", "polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton"}

@@ -4,7 +4,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from trilabel.data.formats._shared.records import Records, plain
 from trilabel.data.tables import read_rows
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
@@ -21,24 +21,6 @@ _KINDS = (".csv", ".jsonl", ".parquet")
 _MOST_FOLDERS = 20  # with more, they are classes or something else, and searching all of them is slow
 # A column "image" may be in any table; only file_name is specific to image folders.
 _NAME_COLUMN = {".csv": rb'(^|,)\s*"?([^,"]*_)?file_name"?\s*(,|$)', ".jsonl": rb'"([^"\\]*_)?file_name"\s*:'}
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """The rows of all files together; a cell that is empty, null or missing is None."""
-
-    root: Path
-    columns: dict[str, list[Any]]
-    folders: list[str]  # of the file of each row, below the root and with a slash at the end
-    places: list[tuple[Path, int]]  # that file, and the line
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def error_at(self, row: int, what: str) -> TrilabelError:
-        """An error about a row."""
-        file, line = self.places[row]
-        return TrilabelError(f"{file}, line {line}: {what}")
 
 
 def find(path: Path) -> list[Path]:
@@ -62,7 +44,7 @@ def names_images(file: Path) -> bool:
     return bool(re.search(_NAME_COLUMN[file.suffix], start))
 
 
-def read_metadata(path: Path) -> Metadata:
+def read_metadata(path: Path) -> Records:
     """All rows of the metadata files at this path."""
     files = find(path)
     if not files:
@@ -70,9 +52,9 @@ def read_metadata(path: Path) -> Metadata:
     if len({file.parent for file in files}) < len(files):
         one, two = next((a, b) for a, b in pairwise(files) if a.parent == b.parent)
         raise TrilabelError(f"{two}: {one.name} is also in this folder; remove one of them")
-    root = path.parent if path.is_file() else path
+    root = root_of_path(path)
     columns: dict[str, list[Any]] = {}
-    table = Metadata(root, columns, [], [])
+    table = Records(columns, [], [])
     for file in files:
         inside = file.parent.relative_to(root).as_posix()
         more, lines = _read(file)
@@ -83,6 +65,11 @@ def read_metadata(path: Path) -> Metadata:
     if not len(table):
         raise TrilabelError(f"{files[0]}: no rows; write one for each image")
     return table
+
+
+def root_of_path(path: Path) -> Path:
+    """The folder that paths of images start from."""
+    return path.parent if path.is_file() else path
 
 
 def _folders(path: Path) -> list[Path]:
@@ -161,14 +148,3 @@ def _refuse_large(file: Path) -> None:
     size = max(packed, 8 * found.num_rows * found.num_columns)  # equal cells take no bytes in the file, but here
     if size > allowed:
         raise TrilabelError(f"{file}: {too_much(f'{size:,} bytes in memory', allowed, TEXT_BYTES)}")
-
-
-def plain(cell: Any) -> Any:
-    """A cell without NumPy's types, tuples and sets, and None for NaN and empty texts."""
-    if hasattr(cell, "tolist"):
-        cell = cell.tolist()
-    if isinstance(cell, dict):
-        return {str(name): plain(value) for name, value in cell.items()}
-    if isinstance(cell, list | tuple | set):
-        return [plain(value) for value in cell]
-    return None if cell != cell or cell == "" else cell

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.label_columns import label_cells, split_column
+from trilabel.data.formats._shared.records import ID_COLUMN, NO_CLASS
 from trilabel.data.image_paths import relative_to, split_name
 from trilabel.data.spreadsheet_cells import count_formulas, formula_note
 from trilabel.errors import TrilabelError
 from trilabel.files import write_csv
 from trilabel.labels import Labels
 
-ID_COLUMN = "trilabel_id"  # ids, where they are not the names of files
-NO_CLASS = {"file_name", "image", "split", ID_COLUMN, "id", "image_id", "width", "height"}
-NO_CLASS |= {"labels", "label", "tags", "objects"}
 # Folders that Hugging Face's loader takes for splits: a metadata.csv above them belongs to none, and is not read.
 _SPLIT_FOLDER = re.compile(
     r"(.*[-._ 0-9])?(train|training|validation|valid|dev|val|test|testing|eval|evaluation)([-._ 0-9].*)?"

@@ -1,7 +1,7 @@
 """Lists without a header, an image per line: its file, and the numbers of its classes (from 0) or a 0 or 1 for each."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +9,20 @@ from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.assemble import Unlisted, assemble
+from trilabel.data.formats._shared.join import join_parts
+from trilabel.data.formats._shared.present_labels import present_columns
+from trilabel.data.formats._shared.split_files import split_files
 from trilabel.data.formats.index_list.lines import MOST_CLASSES, cells_of, number_of, read_listed
 from trilabel.data.image_paths import RootedPaths, is_image, moved, relative_to, root_of
 from trilabel.data.options import check_choice
+from trilabel.data.tables import first_unpacked, table_suffix
 from trilabel.data.text_files import peek, read_lines
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing, write_text
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
+_ENDS = (".txt", ".csv", ".tsv", ".lst")
 RULE = "listed classes are present, others unknown (or absent, with unlisted='absent'); 0 for a class is absent"
 _CLASS_FILES = ("classes.txt", "class_names.txt", "names.txt")
 _START = 1 << 16  # bytes to read for detecting a list
@@ -26,11 +31,13 @@ _START = 1 << 16  # bytes to read for detecting a list
 def detect(path: Path) -> bool:
     """Whether the first lines are image files with whole numbers: one that only a class has, or repeated 0 and 1.
 
-    A file of class names beside it also marks a list: `write` creates one.
+    A file of class names beside it also marks a list: `write` creates one. A folder has one for each split.
     """
-    if path.suffix.lower() not in (".txt", ".csv", ".tsv", ".lst") or not path.is_file():
+    if path.is_dir():
+        return bool(_split_lists(path))
+    if table_suffix(path) not in _ENDS or not path.is_file():
         return False
-    start = peek(path)[:_START]
+    start = first_unpacked(path, peek(path))[:_START]
     lines = start.decode("utf-8-sig", errors="replace").split("\n")[: -1 if len(start) == _START else None]
     rows = [cells_of(line.strip()) for line in lines if line.strip()][:50]
     numbers = [number_of(cell) for row in rows for cell in row[1:]]
@@ -51,6 +58,8 @@ def read(
     Where every line has as many cells of 0 and 1, and one repeats in a line, each is a class: present or absent.
     """
     check_choice(path, "unlisted", unlisted, ("unknown", "absent"))
+    if path.is_dir():
+        return _read_splits(path, images, classes, unlisted)
     source = Path(classes) if classes is not None else _class_file(path)
     names = Names(_class_names(source)) if source else None
     ids, numbers, counts = read_listed(path, MOST_CLASSES if names is None else len(names), source)
@@ -76,6 +85,41 @@ def read(
     entries = ((row, column, 1) for row, column in zip(rows.tolist(), numbers.tolist(), strict=True))
     absent_in = np.flatnonzero(counts).tolist()
     return assemble(path, ids=ids, paths=paths, classes=names, entries=entries, absent_in=absent_in, notes=notes)
+
+
+# ---- a list for each split
+
+
+def _split_lists(path: Path) -> dict[str, Path]:
+    """The lists train.txt, test.txt and the like of a folder, at least two; with the images to search, database.txt."""
+    found = {one.split: one.file for one in split_files(path, "", _ENDS)}
+    searched = [path / f"database{end}" for end in _ENDS if (path / f"database{end}").is_file()]
+    found |= {"database": searched[0]} if searched and found else {}
+    return found if len(found) > 1 and all(map(detect, found.values())) else {}
+
+
+def _read_splits(path: Path, images: str | Path | None, classes: str | Path | None, unlisted: Unlisted) -> Dataset:
+    """All lists of a folder. The database of HashNet has the images of train again: it is read without these."""
+    files = _split_lists(path)
+    if not files:
+        raise TrilabelError(f"{path}: no lists such as train.txt and test.txt in this folder; give the path of a list")
+    parts = {split: read(file, images=images, classes=classes, unlisted=unlisted) for split, file in files.items()}
+    notes = []
+    if "database" in parts and "train" in parts:
+        searched, train = parts["database"], parts["train"]
+        place = train.labels.ids.positions(searched.labels.ids)
+        again = np.flatnonzero(place >= 0)
+        _refuse_other_labels(files["database"], searched.labels[again], train.labels[place[again]])
+        parts["database"] = searched.take(np.flatnonzero(place < 0))
+        notes = [f"{len(again)} images of the database are in train, and not in split database as well"]
+    joined = join_parts(path, [(split, "", part) for split, part in parts.items()])
+    return replace(joined, notes=(*joined.notes, *notes))
+
+
+def _refuse_other_labels(file: Path, searched: Labels, train: Labels) -> None:
+    """Refuses images of the database that have other labels in train."""
+    if searched.shape != train.shape or (searched.csr != train.csr).nnz:
+        raise TrilabelError(f"{file}: images that are also in train have other labels there; correct one of them")
 
 
 def _width(numbers: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
@@ -139,7 +183,7 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         raise TrilabelError(f"{beside}: names other classes; write the list into another folder")
     write_text(beside, "".join(f"{name}\n" for name in classes))
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
-        for file, numbers in zip(files, _present(dataset.labels), strict=True):
+        for file, numbers in zip(files, present_columns(dataset.labels), strict=True):
             out.write(f"{file},{','.join(map(str, numbers))}\n")
     return list(_not_written(dataset, files))
 
@@ -150,14 +194,6 @@ def _refuse_unreadable(path: Path, what: str, names: list[str], forbidden: str) 
         unclear = what == "image" and " " in name and not is_image(name)
         if not name or name != name.strip() or unclear or any(letter in name for letter in forbidden):
             raise TrilabelError(f"{path}: a list cannot contain the {what} name {name!r}; rename it or write a table")
-
-
-def _present(labels: Labels) -> Iterator[list[int]]:
-    """The columns of the present labels of each image."""
-    present: NDArray[np.bool_] = labels.csr.data > 0
-    ends = np.concatenate(([0], np.cumsum(present)))[labels.csr.indptr]
-    columns = labels.csr.indices[present]
-    return (columns[start:end].tolist() for start, end in pairwise(ends.tolist()))
 
 
 def _not_written(dataset: Dataset, files: list[str]) -> Iterator[str]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilabel.data.image_paths import is_image
-from trilabel.data.text_files import read_lines, read_text, shown
+from trilabel.data.tables import UNREADABLE, open_table
+from trilabel.data.text_files import decoded, lines_of, read_text, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels.names import Names
 
@@ -22,14 +23,23 @@ Listed = tuple[Names, NDArray[np.int64], NDArray[np.int64]]  # images, all numbe
 
 def read_listed(path: Path, classes: int, named_by: Path | None) -> Listed:
     """The contents of a list; numbers are below `classes`, the number of names in the file `named_by`."""
-    text = read_text(path)
+    text = _text_of(path)
     listed = _plain(text, classes) if text.isascii() else None
-    del text
-    images, numbers, counts = listed or _any(path, classes, named_by)
+    images, numbers, counts = listed or _any(path, text, classes, named_by)
     _, distinct = images.distinct()
     if len(distinct) < len(images):
-        raise _repeated(path)
+        raise _repeated(path, text)
     return distinct, numbers, counts
+
+
+def _text_of(path: Path) -> str:
+    if path.suffix.lower() != ".gz":
+        return read_text(path)
+    try:
+        with open_table(path) as file:
+            return decoded(path, file.read())
+    except UNREADABLE as error:
+        raise TrilabelError(f"{path}: cannot be unpacked ({error}); copy it again") from None
 
 
 def cells_of(line: str) -> list[str]:
@@ -107,11 +117,11 @@ class _Numbers(dict[str, int]):
         return self.setdefault(text, number)
 
 
-def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
+def _any(path: Path, content: str, classes: int, named_by: Path | None) -> Listed:
     """The contents of any list."""
     known = _Numbers(classes, named_by)
     images, numbers, counts = list[str](), array("q"), array("q")
-    for line, text in read_lines(path):
+    for line, text in lines_of(path, content):
         image, *cells = cells_of(text)
         try:
             found = [number for number in map(known.__getitem__, cells) if number >= 0]
@@ -127,10 +137,10 @@ def _any(path: Path, classes: int, named_by: Path | None) -> Listed:
     return Names(images), np.array(numbers, np.int64), np.array(counts, np.int64)
 
 
-def _repeated(path: Path) -> TrilabelError:
+def _repeated(path: Path, content: str) -> TrilabelError:
     """An error about the first image that is listed twice."""
     lines: dict[str, int] = {}
-    for line, text in read_lines(path):
+    for line, text in lines_of(path, content):
         image = cells_of(text)[0]
         if lines.setdefault(image, line) != line:
             return TrilabelError(

@@ -14,7 +14,7 @@ from trilabel.data.formats.label_studio.images import short_names
 from trilabel.data.formats.label_studio.table import is_table, read_records
 from trilabel.data.formats.label_studio.tasks import Export, FieldChoice, Task
 from trilabel.data.formats.label_studio.writing import write
-from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, moved, root_of
+from trilabel.data.image_paths import UPLOAD_PREFIX, RootedPaths, found_in, is_url, moved, root_of
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import peek
 from trilabel.errors import TrilabelError
@@ -122,7 +122,11 @@ def _paths(path: Path, images: str | Path | None, names: list[str], tasks: list[
     ]
     forms = (names, before) if len(set(before)) == len(names) else (names,)
     best = RootedPaths(*max(((root_of(images, usual, form), form) for form in forms), key=lambda pair: found_in(*pair)))
-    return moved(best, usual if images is None else [Path(images)])
+    found, notes = moved(best, usual if images is None else [Path(images)])
+    if not notes and not found_in(Path(best.root), best.names):  # none is here: they are where the tasks say
+        addresses = [task.image if is_url(task.image) else name for name, task in zip(names, tasks, strict=True)]
+        return RootedPaths(best.root, addresses), []
+    return found, notes
 
 
 def _classes(tasks: list[Task]) -> tuple[dict[FieldChoice, str], list[str]]:

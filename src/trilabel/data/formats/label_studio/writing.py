@@ -10,18 +10,31 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trilabel.data.dataset import Dataset
+from trilabel.data.formats._shared.present_labels import boxes_of_present, by_image, note_lost
 from trilabel.data.image_paths import relative_to
 from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 
 
-def write(dataset: Dataset, path: Path) -> list[str]:
+def write(
+    dataset: Dataset,
+    path: Path,
+    *,
+    predictions: bool = False,
+    scores: NDArray[np.float32] | None = None,
+    present: str = "present",
+    absent: str = "absent",
+    to_name: str = "image",
+) -> list[str]:
     """Writes a task per image, with its known labels as an annotation; returns notes on what was left out.
 
-    Present and absent labels are choices in the fields "present" and "absent", boxes are rectangles in "box". The
-    labelling configuration of the project to import them to:
+    With `predictions` they are a prediction, which Label Studio shows to annotators as a start; `scores`, images ×
+    classes, then gives it the mean score of its present labels, by which tasks can be sorted. Present and absent labels
+    are choices in the fields `present` and `absent` ("": absent ones are left out), boxes are rectangles in "box", all
+    about the image called `to_name`. The labelling configuration of the project to import them to:
 
         <View>
           <Image name="image" value="$image"/>
@@ -40,18 +53,13 @@ def write(dataset: Dataset, path: Path) -> list[str]:
         raise TrilabelError(f"{path}: nothing to write in {images} images × {classes} classes")
     files = dataset.ids if dataset.paths is None else relative_to(dataset.paths, path.parent)
     notes: list[str] = []
-    split_of, several = dataset.first_split()
-    if len(several):
-        notes.append(f"{len(several)} images are in more than one split: only the first is written")
-    if empty := sum(not len(rows) for rows in dataset.splits.values()):
-        notes.append(f"{empty} splits without images are left out")
-    boxes, hidden = _boxes(dataset)
-    if hidden:
-        notes.append(f"{hidden} boxes of labels that are not present left out")
+    note_lost(dataset, notes, absent=not absent)
+    split_of, _ = dataset.first_split()
+    boxes = by_image(boxes_of_present(dataset, notes))
     if dataset.paths is None:
         notes.append("the images have no files: their ids are written as file names")
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
-        rows = zip(dataset.ids, files, split_of, _choices(dataset), strict=True)
+        rows = zip(dataset.ids, files, split_of, _choices(dataset, present, absent), strict=True)
         for row, (name, file, split, choices) in enumerate(rows):
             local = file.replace(os.sep, "/")
             data: dict[str, Any] = {"image": f"/data/local-files/?d={quote(local)}"}
@@ -62,39 +70,47 @@ def write(dataset: Dataset, path: Path) -> list[str]:
             if row == 0:
                 data["trilabel_classes"] = list(dataset.classes)  # also those without known labels
             known = [("choices", field, {"choices": names}) for field, names in choices.items()]
-            known += [("rectanglelabels", "box", value) for value in boxes[row]]
+            known += [("rectanglelabels", "box", _rectangle(dataset, *box)) for box in boxes.get(row, ())]
             results = [
-                {"id": f"{row + 1}-{number}", "from_name": field, "to_name": "image", "type": kind, "value": value}
+                {"id": f"{row + 1}-{number}", "from_name": field, "to_name": to_name, "type": kind, "value": value}
                 for number, (kind, field, value) in enumerate(known, start=1)
             ]
-            annotations = [{"result": results, "was_cancelled": False, "ground_truth": False}] if results else []
-            task = {"id": row + 1, "data": data, "annotations": annotations, "predictions": []}
+            score = None if scores is None else _mean_score(scores[row], dataset, row)
+            task = {"id": row + 1, "data": data, **_said(results, predictions, score)}
             out.write(("[\n" if row == 0 else ",\n") + json.dumps(task, ensure_ascii=False))
         out.write("\n]\n")
     return notes
 
 
-def _choices(dataset: Dataset) -> Iterator[dict[str, list[str]]]:
-    """For every image the names of its present and absent classes."""
+def _said(results: list[dict[str, Any]], predictions: bool, score: float | None) -> dict[str, list[Any]]:
+    """The results as an annotation or as a prediction."""
+    if not results:
+        return {"annotations": [], "predictions": []}
+    if not predictions:
+        return {"annotations": [{"result": results, "was_cancelled": False, "ground_truth": False}], "predictions": []}
+    scored = {} if score is None else {"score": score}
+    return {"annotations": [], "predictions": [{"model_version": "trilabel", **scored, "result": results}]}
+
+
+def _mean_score(scores: NDArray[np.float32], dataset: Dataset, row: int) -> float:
+    csr = dataset.labels.csr
+    known = slice(csr.indptr[row], csr.indptr[row + 1])
+    columns = csr.indices[known][csr.data[known] > 0]
+    return round(float(scores[columns].mean()), 6) if len(columns) else 0.0
+
+
+def _choices(dataset: Dataset, present: str, absent: str) -> Iterator[dict[str, list[str]]]:
+    """For every image the names of its present and absent classes, by fields."""
     classes, csr = list(dataset.classes), dataset.labels.csr
     for start, end in pairwise(csr.indptr.tolist()):
         names: dict[str, list[str]] = defaultdict(list)
         for column, value in zip(csr.indices[start:end].tolist(), csr.data[start:end].tolist(), strict=True):
-            names["present" if value > 0 else "absent"].append(classes[column])
+            if value > 0 or absent:
+                names[present if value > 0 else absent].append(classes[column])
         yield names
 
 
-def _boxes(dataset: Dataset) -> tuple[dict[int, list[dict[str, Any]]], int]:
-    """The rectangles of each image, and how many were left out because their labels are not present."""
-    rectangles: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    if dataset.boxes is None:
-        return rectangles, 0
-    image, cls, xyxy = dataset.boxes
-    shown = np.asarray(dataset.labels.csr[image, cls]).ravel() > 0 if len(image) else np.zeros(0, bool)
-    classes = list(dataset.classes)
-    for row, column, (x0, y0, x1, y1) in zip(
-        image[shown].tolist(), cls[shown].tolist(), (xyxy[shown].astype(np.float64) * 100).tolist(), strict=True
-    ):
-        place = {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0, "rotation": 0}
-        rectangles[row].append({**place, "rectanglelabels": [classes[column]]})
-    return rectangles, int((~shown).sum())
+def _rectangle(dataset: Dataset, column: int, corners: tuple[float, float, float, float]) -> dict[str, Any]:
+    left, top, right, bottom = (100 * share for share in corners)
+    place = {"x": left, "y": top, "width": right - left, "height": bottom - top, "rotation": 0}
+    return {**place, "rectanglelabels": [dataset.classes[column]]}

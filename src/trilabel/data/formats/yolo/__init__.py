@@ -18,12 +18,16 @@ from trilabel.data.formats.yolo.layout import (
     label_of,
     labels_folder,
 )
+from trilabel.data.formats.yolo.writing import write
 from trilabel.data.image_paths import RootedPaths, is_image, root_of, split_name
 from trilabel.data.options import check_choice
 from trilabel.data.text_files import read_lines
 from trilabel.errors import TrilabelError
 from trilabel.log import track
 
+__all__ = ["RULE", "detect", "read", "write"]
+
+WRITES_FOLDER = True
 RULE = "classes with a box are present, others absent; images without a label file are unknown"
 
 _NO_LABELS = re.compile(r"(classes|labels|train|val|valid|validation|test|trainval|readme.*)$", re.I)

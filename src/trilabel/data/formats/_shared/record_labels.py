@@ -1,22 +1,18 @@
-"""Labels in the columns of a Hugging Face image folder: 0 and 1, lists of names, or objects with boxes."""
+"""Labels in the columns of records: 0 and 1, lists of names, or objects with boxes."""
 
 import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from trilabel.data.formats._shared.assemble import Box, Entry
+from trilabel.data.formats._shared.assemble import Box
 from trilabel.data.formats._shared.json_document import short
+from trilabel.data.formats._shared.records import NO_CLASS, Records, plain
 from trilabel.data.formats._shared.tag_lists import separator_of
-from trilabel.data.formats.huggingface.metadata import Metadata, plain
-from trilabel.data.formats.huggingface.writing import NO_CLASS
 
 _CATEGORIES = ("categories", "category", "category_id", "labels", "label")
 _SIGNS: dict[Any, int] = {None: 0, "null": 0, "none": 0, "nan": 0, "1": 1, "1.0": 1, "true": 1}
@@ -28,7 +24,7 @@ _MINUS = 2  # the meaning of -1 is unclear
 # ---- a column per class
 
 
-def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]:
+def class_columns(table: Records, names: Iterable[str]) -> dict[str, list[int]]:
     """For each of these columns that contains only 0, 1, true, false and empty cells: its labels as −1, +1 and 0."""
     found = {}
     for name in names:
@@ -48,14 +44,6 @@ def class_columns(table: Metadata, names: Iterable[str]) -> dict[str, list[int]]
     return found
 
 
-def wide_entries(columns: dict[str, list[int]]) -> Iterator[Entry]:
-    """The known labels of the columns that are classes."""
-    for column, signs in enumerate(columns.values()):
-        values = np.array(signs, np.int8)
-        rows = np.flatnonzero(values)
-        yield from zip(rows.tolist(), repeat(column), values[rows].tolist(), strict=False)
-
-
 def _sign(cell: Any) -> int | None:
     key = cell.strip().lower() if isinstance(cell, str) else cell
     return _MINUS if key in (-1, "-1", "-1.0") else _SIGNS.get(key)
@@ -64,7 +52,7 @@ def _sign(cell: Any) -> int | None:
 # ---- lists of labels
 
 
-def unpack(table: Metadata, row: int, column: str) -> Any:
+def unpack(table: Records, row: int, column: str) -> Any:
     """A cell; where it is the text of a list or an object, as JSON or Python write it, that list or object."""
     cell = table.columns[column][row]
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
@@ -77,7 +65,7 @@ def unpack(table: Metadata, row: int, column: str) -> Any:
     raise table.error_at(row, f'{column} is {short(cell)}, not a list or object; write for example ["cat", "dog"]')
 
 
-def choose_separator(path: Path, table: Metadata, column: str) -> tuple[str, str]:
+def choose_separator(path: Path, table: Records, column: str) -> tuple[str, str]:
     """(what separates the labels in texts of a column, "" if each is one label; a note on that).
 
     In a column with a name in the plural that is a comma, semicolon or bar wherever these occur.
@@ -87,7 +75,7 @@ def choose_separator(path: Path, table: Metadata, column: str) -> tuple[str, str
     return ",;|" if column.endswith("s") and mark in (",", ";", "|") else mark, note
 
 
-def listed(table: Metadata, row: int, column: str, separator: str) -> list[str] | None:
+def listed(table: Records, row: int, column: str, separator: str) -> list[str] | None:
     """The labels in a cell: a list or a text; None if it is empty. Any letter of `separator` separates."""
     cell = table.columns[column][row]
     if cell is None:
@@ -98,7 +86,7 @@ def listed(table: Metadata, row: int, column: str, separator: str) -> list[str] 
     return [_name(table, row, column, item) for item in (cell if isinstance(cell, list) else [cell])]
 
 
-def _name(table: Metadata, row: int, column: str, item: Any) -> str:
+def _name(table: Records, row: int, column: str, item: Any) -> str:
     if isinstance(item, str):
         return item
     if type(item) is not int or abs(item) >= 1 << 63:
@@ -109,7 +97,7 @@ def _name(table: Metadata, row: int, column: str, item: Any) -> str:
 # ---- objects
 
 
-def objects(table: Metadata, row: int, column: str) -> list[str] | None:
+def objects(table: Records, row: int, column: str) -> list[str] | None:
     """The label of each object: of {"bbox": […], "categories": […]}, or of a list of such with one object each."""
     cell = table.columns[column][row]
     if cell is None:
@@ -123,7 +111,7 @@ def objects(table: Metadata, row: int, column: str) -> list[str] | None:
 
 
 def object_boxes(
-    table: Metadata, column: str, lists: list[list[str] | None], code: dict[str, int]
+    table: Records, column: str, lists: list[list[str] | None], code: dict[str, int]
 ) -> tuple[list[Box], int]:
     """Boxes as shares of the images, and how many have none because the image's size or the box is not given."""
     boxes: list[Box] = []
@@ -147,14 +135,14 @@ def object_boxes(
     return boxes, without
 
 
-def _category(table: Metadata, row: int, column: str, item: dict[str, Any]) -> Any:
+def _category(table: Records, row: int, column: str, item: dict[str, Any]) -> Any:
     for name in _CATEGORIES:
         if name in item:
             return item[name]
     raise table.error_at(row, f"{column} has no {', '.join(_CATEGORIES[:-1])} or {_CATEGORIES[-1]}; add one of these")
 
 
-def _size(table: Metadata, row: int, name: str, cell: Any) -> float:
+def _size(table: Records, row: int, name: str, cell: Any) -> float:
     try:
         size = float(cell or 0)
     except (TypeError, ValueError, OverflowError):
@@ -164,7 +152,7 @@ def _size(table: Metadata, row: int, name: str, cell: Any) -> float:
     return size
 
 
-def _four(table: Metadata, row: int, column: str, box: Any) -> list[float]:
+def _four(table: Records, row: int, column: str, box: Any) -> list[float]:
     numbers = box if isinstance(box, list) else []
     if len(numbers) != 4 or not all(type(n) in (int, float) and abs(n) < 1e12 and isfinite(n) for n in numbers):
         raise table.error_at(row, f"{column} has the bbox {short(box)}, not [x, y, width, height] in pixels")

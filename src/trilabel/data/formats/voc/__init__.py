@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from trilabel.data.boxes import Boxes
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.xml_document import read_xml
+from trilabel.data.formats.voc.writing import write
 from trilabel.data.image_paths import RootedPaths, locate
 from trilabel.data.text_files import read_lines, shown
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 
+__all__ = ["RULE", "detect", "read", "write"]
+
+WRITES_FOLDER = True
 RULE = "1 is present, -1 is absent; classes with difficult objects only are unknown"
 _SPLITS = ("train", "val", "trainval", "test")
 _DIFFICULT = {"unknown": 0, "absent": -1, "present": 1}

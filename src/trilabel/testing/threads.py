@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from tests.support import SECONDS_UNTIL_HUNG
 from trilabel.methods import AllReduce
 
+_SECONDS_UNTIL_HUNG = 1200  # ends what would wait forever, however busy the machine is
 AllGather = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -28,7 +28,7 @@ def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]
 
 def as_gathering_processes(count: int, work: Callable[[int, AllGather], Any]) -> list[Any]:
     """work(rank, all_gather) of all ranks at once; their answers by rank."""
-    meeting, given = threading.Barrier(count, timeout=SECONDS_UNTIL_HUNG), [torch.zeros(0)] * count
+    meeting, given = threading.Barrier(count, timeout=_SECONDS_UNTIL_HUNG), [torch.zeros(0)] * count
 
     def run(rank: int) -> Any:
         def all_gather(tensor: torch.Tensor) -> torch.Tensor:

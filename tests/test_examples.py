@@ -1,0 +1,42 @@
+"""The examples of trilabel in other loops are complete, short, and learn; where their package is missing, they wait."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trilabel.data import scenes
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+NEEDED: dict[str, tuple[str, ...]] = {
+    "plain_pytorch": (),
+    "with_lightning": ("pytorch_lightning", "torchmetrics"),
+    "with_trainer": ("transformers", "accelerate"),
+}
+QUIET: dict[str, dict[str, Any]] = {
+    "with_lightning": {"enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"},
+    "with_trainer": {"disable_tqdm": True, "use_cpu": True},
+}
+
+
+@pytest.fixture(scope="module")
+def by_chance() -> float:
+    drawn = scenes(train=200, val=50, test=1, size=32)
+    return float((drawn.labels[drawn.rows_of("val")].to_signed() > 0).mean())
+
+
+@pytest.mark.interop  # which has all of them
+@pytest.mark.parametrize("name", NEEDED)
+def test_an_example_learns(name: str, by_chance: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in NEEDED[name]:
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    assert import_module(name).main(images=200, epochs=5, **QUIET.get(name, {})) > 1.7 * by_chance
+
+
+def test_all_examples_are_here_and_short() -> None:
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == NEEDED.keys()
+    for file in EXAMPLES.glob("*.py"):
+        assert len(file.read_text().splitlines()) < 60, file
