@@ -1,6 +1,8 @@
 """`trilabel report`: what it prints, draws and refuses."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 from PIL import Image
@@ -15,7 +17,7 @@ def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
     train = ["train", "scenes", "--hide", "single-positive", "--method", "large-loss", "--set", "delta=2"]
     assert call(*train, "--epochs", "2", "--image-size", "16", "--out", run) == 0
     capsys.readouterr()
-    assert call("report", run) == 0
+    assert call("report", run, "--no-pictures") == 0
     printed = capsys.readouterr().out
     assert "left out rightly %" in printed and "highest loss in the first epoch: known positives" in printed
     assert f"picture: {run / 'report.png'}" in printed and f"probabilities: {run / 'probabilities.png'}" in printed
@@ -24,7 +26,9 @@ def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
     for name in ("report.png", "probabilities.png", "examples.png"):
         with Image.open(run / name) as picture:
             assert picture.size[0] > 1000
-    found = result(capsys, "report", run, "--out", tmp_path / "p.svg")
+    assert f"page: {run / 'report.html'}" in printed
+    found = result(capsys, "report", run, "--out", tmp_path / "p.svg", "--no-pictures")
+    assert found["page"] == str(tmp_path / "p.html") and found["not_shown"] == []
     assert found["picture"].endswith("p.svg") and len(found["epochs"]) == 2
     assert found["probabilities"] == str(tmp_path / "p-probabilities.svg")
     assert (tmp_path / "p-probabilities.svg").is_file() and (tmp_path / "p-examples.svg").is_file()
@@ -35,6 +39,36 @@ def test_it_prints_and_draws(tmp_path: Path, capsys: Capture) -> None:
     assert found["epochs"][1]["unknown"]["left_out"] > 0
     lines = (run / "metrics.jsonl").read_text().splitlines()
     assert found["epochs"] == [json.loads(line) for line in lines]
+
+
+def test_the_page_shows_pictures_of_the_data(run: Path, project: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Read as the run recorded it or, where it has moved, as the options say."""
+    found = result(capsys, "report", run, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert found["picture"] == str(tmp_path / "page.png") and found["not_shown"] == []
+    assert page.count('class="frame"') == 12 and page.count("data:image/webp") > 24
+    moved = Path(shutil.copytree(run, tmp_path / "moved"))
+    values = json.loads((moved / "config.json").read_text())
+    values["source"]["data"] = str(tmp_path / "gone.csv")
+    (moved / "config.json").write_text(json.dumps(values))
+    (gap,) = result(capsys, "report", moved)["not_shown"]
+    assert gap.startswith("There are no pictures, as the data cannot be read: ") and "gone.csv: no such file" in gap
+    data = ("--data", project / "labels.csv", "--images", project / "photos")
+    assert result(capsys, "report", moved, *data, "--split", "test")["not_shown"] == []
+    page = (moved / "report.html").read_text(encoding="utf-8")
+    assert "48 images of split &#39;test&#39;" in page and page.count('class="frame"') == 12
+
+
+def test_several_runs_are_compared(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    other = Path(shutil.copytree(run, tmp_path / "other"))
+    page = tmp_path / "page.html"
+    found = result(capsys, "report", run, other, "--out", page)
+    assert found["page"] == str(page) and [each["run"] for each in found["runs"]] == [str(run), str(other)]
+    assert found["runs"][0]["metrics"] == found["runs"][1]["metrics"] and found["runs"][0]["best"]["epoch"] in (1, 2)
+    assert call("report", run, other, "--out", page) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^run +.*known-only +96 +", printed, re.MULTILINE) and f"page: {page}" in printed
+    assert not list(tmp_path.glob("*.png")), "figures are of single runs"
 
 
 def test_rates_are_explained_where_they_are_known(run: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -49,6 +83,10 @@ def test_rates_are_explained_where_they_are_known(run: Path, tmp_path: Path, cap
 
 def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "not a run folder" in complaint(capsys, "report", tmp_path)
-    assert "must end in .png, .svg or .pdf" in complaint(capsys, "report", run, "--out", "p.gif", code=2)
+    assert "must end in .html, .png, .svg or .pdf" in complaint(capsys, "report", run, "--out", "p.gif", code=2)
+    assert "RUN is missing" in complaint(capsys, "report", code=2)
+    assert "images: these options need --data" in complaint(capsys, "report", run, "--images", run, code=2)
+    assert "no such file" in complaint(capsys, "report", run, "--data", tmp_path / "gone.csv")
+    assert "no split named 'tset'" in complaint(capsys, "report", run, "--split", "tset")
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     assert "this run has not finished an epoch yet" in complaint(capsys, "report", tmp_path)

@@ -1,6 +1,5 @@
 """The pages in a real browser: keys, undo, reload, tabs, hostile names, and a server that is killed."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,20 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.browser import browser as running_browser
 from tests.support.review_cases import HOSTILE, Servers
 from trilabel.review.store import read_answers, read_records
-
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs a Chromium that is installed")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -37,10 +25,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield browser
-        browser.close()
+    with running_browser() as found:
+        yield found
 
 
 @pytest.fixture

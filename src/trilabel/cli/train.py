@@ -13,8 +13,8 @@ from trilabel.cli.data_options import DataOptions, Reading, are_scenes, read_tra
 from trilabel.cli.render import print_json, print_line, print_metrics
 from trilabel.cli.weights_option import with_weights
 from trilabel.config import SETTINGS_OF, Config
-from trilabel.errors import TrilabelError
-from trilabel.log import quiet
+from trilabel.errors import TrilabelError, explain
+from trilabel.log import log, quiet
 from trilabel.plugin_files import trust, trust_options, use
 from trilabel.printable import command_line, plural
 from trilabel.recipes import resolve
@@ -70,7 +70,8 @@ class Train:
         from trilabel.training.launch import is_first_process
 
         if is_first_process():
-            _print_result(self._train(), self.json)
+            run = self._train()
+            _print_result(run, _write_page(run), self.json)
         else:  # of those that torchrun started, one reports
             with quiet(bars=True):
                 self._train()
@@ -142,9 +143,22 @@ class Train:
         return about.source, replace(about.config, **changed), folder
 
 
-def _print_result(run: "Run", as_json: bool) -> None:
+def _write_page(run: "Run") -> Path | None:
+    """Leaves report.html in the run folder, from what is there already: without pictures, in a second or two."""
+    from trilabel.report.page import default_path, write_report
+
+    try:
+        write_report([run.folder])
+    except Exception as error:  # whatever it is: the run itself is over, and safe
+        log.warning(f"{run.folder}: no report.html ({explain(error, '')}); trilabel report makes one")
+        return None
+    return default_path([run.folder])
+
+
+def _print_result(run: "Run", page: Path | None, as_json: bool) -> None:
     if as_json:
-        return print_json({"run": str(run.folder), "best": run.best.to_json(), "epochs": len(run.history)})
+        found = {"run": str(run.folder), "best": run.best.to_json(), "epochs": len(run.history)}
+        return print_json(found | ({} if page is None else {"page": str(page)}))
     if run.metrics:
         how = ", unknown counted as absent" if run.best.val_unknown_as_absent else ""
         epochs = sum(record.stage == run.best.stage for record in run.history)
@@ -155,5 +169,7 @@ def _print_result(run: "Run", as_json: bool) -> None:
     else:
         print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")
+    if page is not None:
+        print_line(f"report: {page} (with pictures: {command_line('trilabel', 'report', run.folder)})")
     words = ("trilabel", "predict", run.folder, "IMAGES", "--out", "predictions.csv")
     return print_line(f"try next: {command_line(*words, *trust_options(run.config.head))}")

@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from trilabel.files import replacing
 from trilabel.printable import cut_after, printable, shorten
+from trilabel.report.panels import Lines as Lines
 
 # Colors that color-blind readers can tell apart (Okabe and Ito).
 # Fonts that systems have for scripts that matplotlib's own lacks.
@@ -114,16 +115,6 @@ def _draw_bars(axes: Any, groups: Sequence[str], panel: Bars) -> None:
     axes.set_title(panel.title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylim(0, 100)
-
-
-@dataclass(frozen=True)
-class Lines:
-    """One panel of lines: series[name][e] is the value of `name` after epoch e + 1 (None: no point)."""
-
-    title: str
-    unit: str
-    series: Mapping[str, Sequence[float | None]]
-    caption: str = ""  # what it shows, for who sees it first
 
 
 def lines(panels: Sequence[Lines], stages: Sequence[str], best: int | None = None) -> Figure:

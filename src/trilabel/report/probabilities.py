@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from trilabel.report.plots import COLORS, epoch_axis
+from trilabel.report.training import HIDDEN, below_half
 from trilabel.training.diagnosis import BINS
 from trilabel.training.record import EpochRecord
 
@@ -19,7 +20,6 @@ CAPTION = (
 )
 _COLORS = {"known_positives": 0, "positives": 0, "known_negatives": 1, "negatives": 1, "unknown": 6}
 _COLORS |= {"hidden_positives": 2, "hidden_negatives": 4}
-HIDDEN = ("hidden_positives", "hidden_negatives")  # kinds of unknown labels whose truth is known
 _LOWEST_SHARE = 1e-3  # of the labels of an epoch that colors tell apart
 _FLOOR = 0.7  # a little below one label, where a logarithmic scale must end
 
@@ -99,12 +99,6 @@ def _draw_course(axes: Any, kind: str, shares: NDArray[np.float64], stages: Sequ
     axes.set_ylabel("probability of being present")
     axes.set_title(f"Unknown labels: {kind.replace('_', ' ')}", loc="left", fontsize=10)
     return drawn
-
-
-def below_half(counts: Sequence[int]) -> float | None:
-    """Share of the labels with a probability below 0.5; None if there are none."""
-    total = sum(counts)
-    return sum(counts[: len(counts) // 2]) / total if total else None
 
 
 def _legend(kind: str, counts: Sequence[int]) -> str:

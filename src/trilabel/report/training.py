@@ -1,12 +1,13 @@
 """The course of a run, from the records of its epochs: the picture and the table of `trilabel report`."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from trilabel.report import plots
-from trilabel.report.probabilities import HIDDEN, below_half
+from trilabel.report.panels import Lines
 from trilabel.training.record import EpochRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 History = Sequence[EpochRecord]
 _TARGETS = {"left_out": "left out", "as_present": "treated as present"}
@@ -19,24 +20,38 @@ _CAPTIONS = {
 _KINDS = ("known_positives", "true_negatives", "hidden_positives")
 
 
-def picture(history: History, best: EpochRecord | None = None) -> Figure:
+HIDDEN = ("hidden_positives", "hidden_negatives")  # kinds of unknown labels whose truth is known
+
+
+def picture(history: History, best: EpochRecord | None = None) -> "Figure":
     """Loss, validation scores, the loss of labels by their true value, and how unknown labels were treated.
 
     best: the epoch whose model is kept, which the picture marks.
     """
+    from trilabel.report import plots  # matplotlib takes a second to import, which the page does without
+
+    return plots.lines(panels(history), [record.stage for record in history], place_of(best, history))
+
+
+def panels(history: History) -> list[Lines]:
+    """What the picture draws, a panel each; those that have nothing to show are left out."""
     scores = {name: _validation(history, name) for name in ("mAP", "CF1")}
     costs = {kind.replace("_", " "): _mean_losses(history, kind) for kind in _KINDS}
     became: dict[str, list[float | None]] = {}
     for name, words in _TARGETS.items():
         became[words], became[f"{words}, rightly"] = _shares(history, name), _rightly(history, name)
-    panels = [
-        plots.Lines("Training", "loss", {"loss": _losses(history)}, _CAPTIONS["loss"]),
-        plots.Lines("Validation", "%", _present(scores), _CAPTIONS["scores"]),
-        plots.Lines("Loss of labels as known or assumed", "mean loss", _present(costs), _CAPTIONS["costs"]),
-        plots.Lines("How unknown labels were treated", "%", _present(became), _CAPTIONS["became"]),
+    found = [
+        Lines("Training", "loss", {"loss": _losses(history)}, _CAPTIONS["loss"]),
+        Lines("Validation", "%", _present(scores), _CAPTIONS["scores"]),
+        Lines("Loss of labels as known or assumed", "mean loss", _present(costs), _CAPTIONS["costs"]),
+        Lines("How unknown labels were treated", "%", _present(became), _CAPTIONS["became"]),
     ]
-    place = next((number for number, record in enumerate(history, 1) if best and _same_epoch(record, best)), None)
-    return plots.lines([panel for panel in panels if panel.series], [record.stage for record in history], place)
+    return [panel for panel in found if panel.series]
+
+
+def place_of(best: EpochRecord | None, history: History) -> int | None:
+    """The epoch of a record, counted from 1 through all stages; None if it is not there."""
+    return next((number for number, record in enumerate(history, 1) if best and _same_epoch(record, best)), None)
 
 
 def _same_epoch(one: EpochRecord, other: EpochRecord) -> bool:
@@ -120,6 +135,12 @@ def _above_half(history: History, kind: str) -> list[float | None]:
     """Of the hidden labels of this kind, the share in % with a probability of 0.5 or more in each epoch."""
     below = [below_half(record.probabilities.get(kind, ())) for record in history]
     return [None if share is None else 100 * (1 - share) for share in below]
+
+
+def below_half(counts: Sequence[int]) -> float | None:
+    """Share of the labels of a histogram over [0, 1] with a probability below 0.5; None if there are none."""
+    total = sum(counts)
+    return sum(counts[: len(counts) // 2]) / total if total else None
 
 
 def _losses(history: History) -> list[float | None]:

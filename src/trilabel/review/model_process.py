@@ -90,7 +90,7 @@ _loaded: dict[str, Any] = {}  # of the process: its model and data set
 
 
 def _load(run: Path, dataset: Dataset, device: str) -> None:
-    from trilabel.inference.predictor import load
+    from trilabel.inference.loading import load
 
     _loaded.update(model=load(run, device), dataset=dataset)
 

@@ -187,13 +187,22 @@ def validation_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> d
 
     scores: N×C logits.
     """
+    counts = label_histogram(scores, labels)
+    return {"positives": counts["positives"], "negatives": counts["negatives"]}
+
+
+def label_histogram(scores: Tensor, labels: Labels | NDArray[np.int8]) -> dict[str, list[int]]:
+    """Histograms over [0, 1] of the predicted probabilities of labels of N images: positives, negatives, unknown.
+
+    scores: N×C logits.
+    """
     counts = torch.zeros(3, BINS, dtype=torch.int64)
     for start in range(0, len(scores), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(scores)))
         known = labels.rows(rows) if isinstance(labels, Labels) else torch.from_numpy(labels[rows])
         place = bin_of(torch.sigmoid(scores[start : start + len(rows)])).long() + BINS * (known.long() + 1)
         counts += torch.bincount(place.flatten(), minlength=3 * BINS).view(3, BINS)
-    return {"positives": counts[2].tolist(), "negatives": counts[0].tolist()}
+    return dict(zip(("negatives", "unknown", "positives"), counts.tolist(), strict=True))
 
 
 def _by_label_and_truth(bins: Tensor, labels: Tensor, truth: Tensor | None) -> Tensor:

@@ -6,6 +6,7 @@ these scores, as by those of validation images, is then used with the head that 
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -84,7 +85,11 @@ def judge_out_of_fold(job: Job) -> Tensor:
 
 def load_out_of_fold(folder: RunFolder, labels: Labels) -> NDArray[np.float32]:
     """N×C, memory-mapped; labels: those that the run learned from, whose images they are of."""
-    path = folder.out_of_fold
+    return load_logits(folder.out_of_fold, labels)
+
+
+def load_logits(path: Path, labels: Labels) -> NDArray[np.float32]:
+    """N×C logits of the images and classes of these labels, memory-mapped."""
     try:
         with open_input(path):
             logits: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -81,6 +81,31 @@ class RunFiles:
         return self.path / "validation_images.json"
 
     @property
+    def validation_scores(self) -> Path:
+        """Scores of these images by the best model; of those that could be read."""
+        return self.path / "validation_scores.npy"
+
+    @property
+    def validation_labels(self) -> Path:
+        """The labels of the same images."""
+        return self.path / "validation_labels.npz"
+
+    @property
+    def report(self) -> Path:
+        """The page that shows all of it."""
+        return self.path / "report.html"
+
+    @property
+    def completion(self) -> Path:
+        """What completing the labels of a data set decided, and what it promises."""
+        return self.path / "completion.json"
+
+    @property
+    def mistakes(self) -> Path:
+        """Known labels that scores contradict, the most suspicious first."""
+        return self.path / "mistakes.csv"
+
+    @property
     def left_out(self) -> Path:
         """What is wrong with each image that could not be opened, one per line."""
         return self.path / "left_out.txt"

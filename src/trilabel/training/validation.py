@@ -24,6 +24,7 @@ from trilabel.training.record import EpochRecord
 from trilabel.training.setup import Job
 from trilabel.training.splits import FOLDS
 from trilabel.training.stages import Stage
+from trilabel.training.validation_scores import save_validation_scores
 
 
 @contextmanager
@@ -74,7 +75,9 @@ def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
         raise TrilabelError(f"{job.folder.best}: gives NaN for validation images; restore it, or train again")
     good = np.delete(np.arange(len(images)), scores.failed)
     if job.processes.is_first and len(good):
-        _decide(job, scores.logits[torch.from_numpy(good)], job.val_labels[good], "validation images")
+        logits, labels = scores.logits[torch.from_numpy(good)], job.val_labels[good]
+        save_validation_scores(job.folder, logits, labels)
+        _decide(job, logits, labels, "validation images")
 
 
 def _decide(job: Job, logits: Tensor, labels: Labels, images: str) -> None:
