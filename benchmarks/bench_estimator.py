@@ -76,9 +76,7 @@ def main() -> int:
     with threadpool_limits(1):
         scores, seconds = timed(peer)
     slow, reference = seconds * classes / len(chosen), precision(scores)
-    print(
-        f"{'logistic regression':28} {slow:8.1f} s  mAP {reference:5.2f}  ({len(chosen)} classes, multiplied)"
-    )
+    print(f"{'logistic regression':28} {slow:8.1f} s  mAP {reference:5.2f}  ({len(chosen)} classes, multiplied)")
     for thresholds in (0.5, "fitted"):
         with threadpool_limits(1):
             scores, seconds = timed(lambda given=thresholds: ours(given))  # type: ignore[misc]

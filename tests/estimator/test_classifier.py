@@ -13,11 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
 import trilabel as tl
 from tests.estimator.conftest import Toy, toy
 from trilabel.errors import TrilabelError
-from trilabel.estimator import TriLabelClassifier, known_map_scorer
+from trilabel.estimator import EXPECTED_FAILED_CHECKS, TriLabelClassifier, known_map_scorer
 
 QUICK = {"hidden": (), "epochs": 5, "reach": 1.0, "thresholds": 0.5, "random_state": 0}
 
@@ -72,7 +73,7 @@ def test_a_network_and_waves_learn_what_no_line_can_tell(rings: Toy) -> None:
         hidden: quick(hidden=hidden, epochs=25).fit(rings.X, rings.y).score(rings.others, rings.other_truth)
         for hidden in ((), "fourier", (32,), (32, 16))
     }
-    assert scores[()] < 0.6 and min(scores["fourier"], scores[32,], scores[32, 16]) > 0.8, scores
+    assert scores[()] < 0.6 and min(scores["fourier"], scores[32,], scores[32, 16]) > 0.7, scores
 
 
 def test_the_default_sees_whether_a_line_is_enough(half_planes: Toy, rings: Toy) -> None:
@@ -144,6 +145,14 @@ def test_transduction_of_sparse_labels_is_sparse(half_planes: Toy) -> None:
 
 
 # ---- in scikit-learn's company
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_s_checks_but_for_those_that_are_listed() -> None:
+    found = check_estimator(quick(epochs=1), expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail=None, on_skip=None)
+    status = {each["check_name"]: each["status"] for each in found}
+    assert {name for name, each in status.items() if each == "failed"} == set()
+    assert {name for name, each in status.items() if each == "xfail"} == EXPECTED_FAILED_CHECKS.keys()  # none too many
 
 
 def test_grid_search_with_unknown_labels(half_planes: Toy) -> None:

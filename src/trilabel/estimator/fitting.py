@@ -23,7 +23,7 @@ from trilabel.training.reach import class_logits, fit_schedule, way
 from trilabel.training.splits import validation_truth
 from trilabel.training.stages import Stage
 
-_NETWORK_LR, _NETWORK_STEPS = 1e-3, 200  # of hidden layers and other heads; steps at least
+_NETWORK_LR, _NETWORK_STEPS = 3e-3, 300  # of hidden layers and other heads; steps at least
 _PART_STEPS = 10  # of a part of the samples, at least
 # Batches of a fixed share of the samples, within limits: in small ones rare classes hardly move, for all the noise.
 _BATCHES, _BATCH_SIZES = 20, (256, 1_024)
