@@ -15,7 +15,7 @@ from trilabel.cli.main import main
 from trilabel.data.scenes import scenes
 
 DOCS = Path(__file__).parents[1] / "docs"
-QUICK = "--epochs 1 --image-size 32 --workers 0".split()  # for `train` and `compare`, instead of minutes
+QUICK = ["--epochs", "1", "--image-size", "32", "--workers", "0"]  # for `train` and `compare`, instead of minutes
 CLASSES = ("cat", "dog", "sofa", "table")
 Y = NDArray[np.int8]
 

@@ -17,12 +17,14 @@ from sklearn.utils import gen_batches
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trilabel.training.reach import draw_trial, left_out_precision
+from trilabel.labels import Labels
+from trilabel.training.reach import MOST_IMAGES, draw_trial, left_out_precision
 
 WAVES = 1_024
 _NARROW = 3.0  # the kernel of two samples at the median distance is exp(−this ÷ 2): good from 70 to 300 features
 _AT_ONCE = 2**22  # numbers of features that are dense at a time
 _SAMPLE, _SAMPLE_NUMBERS, _PAIRS = 10_000, 2**26, 300  # samples that means and distances are taken of
+_MOST_TRIED = 3_000  # samples on which waves are tried
 _KEPT = 2**27  # numbers that are encoded once and kept, 4 bytes each
 
 
@@ -117,19 +119,20 @@ class Encoded:
         return encoded
 
 
-def choose_waves(X: Any, truth: Any, seed: int) -> int:
+def choose_waves(X: Any, truth: Labels | NDArray[np.int8], seed: int) -> int:
     """How many waves suit the samples: none for sparse features, else `WAVES`, unless AP is higher without.
 
-    truth: known labels (see `draw_trial`). Higher by a standard error over classes, of samples left out of a fit.
+    truth: known labels. AP is that of samples left out of a fit, of which more are tried where fewer labels are known.
     """
     if sp.issparse(X):
         return 0
-    trial = draw_trial(truth, fewest_classes=1)
+    share = truth.known_share if isinstance(truth, Labels) else float((truth != 0).mean())
+    most = min(MOST_IMAGES / max(share, 1e-9), _MOST_TRIED)
+    trial = draw_trial(truth, fewest_classes=1, most_images=round(most))
     if trial is None:
         return WAVES
     precision = []
     for waves in (0, WAVES):
         encoder = Encoder(X[trial.images], waves, np.random.default_rng(seed))
         precision.append(left_out_precision(encoder(encoder.columns(X, trial.images)), trial)[0])
-    gain = precision[0] - precision[1]
-    return 0 if gain.mean() > gain.std() / math.sqrt(len(gain)) else WAVES
+    return 0 if precision[0].mean() > precision[1].mean() else WAVES

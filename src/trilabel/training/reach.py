@@ -53,11 +53,13 @@ class Trial:
     folds: NDArray[np.int64]  # of each image
 
 
-def draw_trial(labels: Labels | NDArray[np.int8], fewest_classes: int = _FEWEST) -> Trial | None:
+def draw_trial(
+    labels: Labels | NDArray[np.int8], fewest_classes: int = _FEWEST, most_images: int = MOST_IMAGES
+) -> Trial | None:
     """Of many images and classes a part is enough; None where too few labels are known to see anything."""
     signed = labels if isinstance(labels, np.ndarray) else labels.to_signed()
     draw = np.random.default_rng(0)
-    images = np.sort(draw.permutation(len(signed))[:MOST_IMAGES])
+    images = np.sort(draw.permutation(len(signed))[:most_images])
     rarer = np.minimum((signed[images] > 0).sum(0), (signed[images] < 0).sum(0))
     classes = np.argsort(-rarer, kind="stable")[:_MOST_CLASSES]
     classes = classes[rarer[classes] >= _FEWEST]
