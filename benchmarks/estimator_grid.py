@@ -178,7 +178,11 @@ def main() -> None:
                         continue
                     model = TriLabelClassifier(method, thresholds=0.5, device="cpu", random_state=seed, **chosen)
                     try:
-                        model = shape if method in ("auto", shape.method_) else model.fit(data.X, known)
+                        model = (
+                            shape
+                            if method == "auto" or (method, {}) == (shape.method_, shape.settings_)
+                            else model.fit(data.X, known)
+                        )
                         scores = model.decision_function(data.others)
                     except TrilabelError as error:
                         print(f"{place}{method}: {error}", flush=True)

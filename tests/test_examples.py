@@ -1,5 +1,6 @@
 """The examples of trilabel in other loops are complete, short, and learn; where their package is missing, they wait."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,3 +41,19 @@ def test_all_examples_are_here_and_short() -> None:
     assert {file.stem for file in EXAMPLES.glob("*.py")} == NEEDED.keys()
     for file in EXAMPLES.glob("*.py"):
         assert len(file.read_text().splitlines()) < 60, file
+
+
+def test_the_notebook_runs_and_says_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without Jupyter: its cells, one after the other."""
+    names: dict[str, Any] = {}
+    cells = json.loads((EXAMPLES / "unknown_labels.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for cell in code:
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+        assert capsys.readouterr().out and cell["outputs"], cell["id"]
+    assert names["right"] > 0.85
+    scored = {
+        name: names["known_map_scorer"](names[name], names["data"][1200:], names["truth"][1200:])
+        for name in ("absent", "single", "ours", "everything")
+    }
+    assert scored["absent"] + 0.04 < scored["single"] and 0.9 < scored["ours"] < scored["everything"], scored
