@@ -94,7 +94,10 @@ def commands(page: str) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("page", WRITTEN)
+LONG = {"getting-started"}  # pictures, and the report
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in WRITTEN])
 def test_commands_work(page: str, photos: tuple[Path, Y], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, signed = photos
     monkeypatch.chdir(tmp_path)
