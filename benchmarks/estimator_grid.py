@@ -17,8 +17,9 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,8 +39,10 @@ Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
 CHOICES = (0.001, 0.01, 0.1, 1.0)
 FOLDS = 4
+PEERS = ("known", "known cv", "absent", "absent cv", "elkan-noto", "elkan-noto cv")
+LINEAR = "auto, linear"
 METHODS = (
-    *("auto", "known-only", "assume-negative", "posterior", "expected-positive", "role", "large-loss", "focal"),
+    *("auto", LINEAR, "known-only", "assume-negative", "posterior", "expected-positive", "role", "large-loss", "focal"),
     *("asymmetric", "hill", "splc", "selective", "ranking", "imcl", "latent-noise"),
 )
 SETTINGS: dict[str, Callable[[Labels, int], Labels]] = {
@@ -140,55 +143,47 @@ def precision(scores: Floats, truth: Signs) -> float:
     return 100 * float(np.nanmean(metrics.average_precision(scores, truth)))
 
 
+def ours(data: Data, known: Labels, methods: list[str], seed: int) -> Iterator[tuple[str, Floats | None]]:
+    """(method, scores of the test samples), None where it cannot learn from such labels."""
+    options: dict[str, Any] = {"thresholds": 0.5, "device": "cpu", "random_state": seed}
+    chosen = TriLabelClassifier(**options).fit(data.X, known)
+    shape = {"hidden": chosen.hidden_, "reach": chosen.reach_}  # which is the same for every method
+    for method in methods:
+        given = {"hidden": ()} if method == LINEAR else shape
+        model = TriLabelClassifier("auto" if method == LINEAR else method, **options, **given)
+        try:
+            if method == "auto" or (method, {}) == (chosen.method_, chosen.settings_):
+                model = chosen
+            else:
+                model.fit(data.X, known)
+            yield method, model.decision_function(data.others)
+        except TrilabelError as error:
+            print(f"{method}: {error}", flush=True)
+            yield method, None
+
+
 def main() -> None:
-    """A line for each fit, and a table at the end."""
+    """A line for each fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=Path)
     parser.add_argument("--voc", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="a JSON file; what it has already is not run again")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--sets", nargs="*")
     args = parser.parse_args()
     torch.set_num_threads(1)
     log.setLevel("ERROR")
     found: dict[str, float] = json.loads(args.out.read_text()) if args.out.exists() else {}
-
-    def note(key: str, value: float) -> None:
-        found[key] = round(value, 3)
-        args.out.write_text(json.dumps(found, indent=0))
-        print(f"{time.strftime('%H:%M:%S')} {key} {value:.2f}", flush=True)
-
     for name, data in data_sets(args.features, args.voc):
-        for seed in range(args.seeds):
-            for setting, hide in SETTINGS.items():
-                place = f"{name} | {setting} | {seed} | "
-                if args.sets and name not in args.sets:
-                    continue
-                known = hide(Labels.from_signed(data.Y), seed)
-                if place + "elkan-noto cv" not in found:
-                    for peer, scores in peers(data, known.to_signed()):
-                        note(place + peer, precision(scores, data.truth))
-                if all(place + method in found for method in args.methods):
-                    continue
-                shape = TriLabelClassifier(thresholds=0.5, device="cpu", random_state=seed).fit(data.X, known)
-                chosen = {"hidden": shape.hidden_, "reach": shape.reach_}  # which is the same for every method
-                for method in args.methods:
-                    if place + method in found:
-                        continue
-                    model = TriLabelClassifier(method, thresholds=0.5, device="cpu", random_state=seed, **chosen)
-                    try:
-                        model = (
-                            shape
-                            if method == "auto" or (method, {}) == (shape.method_, shape.settings_)
-                            else model.fit(data.X, known)
-                        )
-                        scores = model.decision_function(data.others)
-                    except TrilabelError as error:
-                        print(f"{place}{method}: {error}", flush=True)
-                        note(place + method, float("nan"))
-                        continue
-                    note(place + method, precision(scores, data.truth))
+        for seed, (setting, hide) in product(range(args.seeds), SETTINGS.items()):
+            place, known = f"{name} | {setting} | {seed} | ", hide(Labels.from_signed(data.Y), seed)
+            missing = [method for method in args.methods if place + method not in found]
+            scored = [] if place + PEERS[-1] in found else [peers(data, known.to_signed())]
+            scored += [ours(data, known, missing, seed)] if missing else []
+            for method, scores in chain(*scored):
+                found[place + method] = float("nan") if scores is None else round(precision(scores, data.truth), 3)
+                args.out.write_text(json.dumps(found, indent=0))
+                print(f"{time.strftime('%H:%M:%S')} {place}{method} {found[place + method]:.2f}", flush=True)
 
 
 if __name__ == "__main__":
