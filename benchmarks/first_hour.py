@@ -74,11 +74,11 @@ def ours(table: Path, images: Path, weights: str, test: Sequence[str], truth: tl
 
 def features_of(run: Path, paths: Sequence[str]) -> tuple[Scores, float]:
     """(the pooled features that the run's head was fitted to, seconds)."""
-    model, begun = tl.load(run), time.perf_counter()
+    model, begun = tl.load(run), time.perf_counter()  # (the loaded model is not counted: a script has it loaded, too)
     source = ImageSource(paths, model.image_size, torch.device("cpu"), 2)
     with torch.inference_mode():
         batches = source.batches(in_order(len(paths), 16))
-        parts = [model.classifier.reduce_features(model.views.plain(batch.images)) for batch in batches]
+        parts = [model.classifier.reduce_features(model.prepare(batch.images)) for batch in batches]
     return torch.cat(parts).numpy(), time.perf_counter() - begun
 
 

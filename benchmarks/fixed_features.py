@@ -43,7 +43,7 @@ from trilabel.models.device import choose_device
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
 from trilabel.report.comparison import run_and_report
-from trilabel.training import run_folder, setup, stage_setup
+from trilabel.training import setup, stage_setup, trained_model
 from trilabel.training.run_folder import Run, RunFolder
 
 BACKBONE = "resnet50-v1"
@@ -107,7 +107,7 @@ def train_on_features(width: int) -> None:
         features, _ = dataset.images_of(rows)
         return ImageSource(features, size, torch.device("cpu"), 0), rows, []  # type: ignore[arg-type]
 
-    setup.create_model = run_folder.create_model = create  # type: ignore[assignment, attr-defined]
+    setup.create_model = trained_model.create_model = create  # type: ignore[assignment, attr-defined]
     setup._open = open_rows
     stage_setup.compute_features = lambda job, images: images
 

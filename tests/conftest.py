@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from reliability.processes import fork_context
 
 from tests.support import two_processes
+from tests.support.browser import browser
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 
@@ -31,6 +33,13 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A running Chromium for all tests of pages, which are skipped where there is none."""
+    with browser() as running:
+        yield running
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
     from trilabel.estimator import TriLabelClassifier
+    from trilabel.inference.completion.api import complete
     from trilabel.inference.export.api import export
     from trilabel.inference.loading import load
     from trilabel.inference.predictor import Model
@@ -32,6 +33,7 @@ __all__ = [
     "TriLabelClassifier",
     "TrilabelError",
     "__version__",
+    "complete",
     "data",
     "estimator",
     "expected_positives",
@@ -62,6 +64,7 @@ _NAMES = {
     "Run": "training.run_folder",
     "TriLabelClassifier": "estimator",
     "TrilabelError": "errors",
+    "complete": "inference.completion.api",
     "expected_positives": "labels.expected_positives",
     "export": "inference.export.api",
     "load": "inference.loading",

@@ -187,6 +187,11 @@ def restore(used: InUse) -> None:
 _registries: dict[str, Registry[Any]] = {}
 
 
+def any_outside(kind: str) -> bool:
+    """Whether installed packages, or this process, have components of a kind beside ours."""
+    return bool(_entries(kind)) or (kind in _registries and bool(_registries[kind].registered))
+
+
 @cache
 def _entries(kind: str) -> dict[str, EntryPoint]:
     """What installed packages offer, by name."""

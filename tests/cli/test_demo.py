@@ -9,9 +9,8 @@ from trilabel.cli import demo_experiment
 from trilabel.cli.demo_experiment import DemoResult
 
 RESULTS = [
-    DemoResult("all labels", "known-only", 100, 0.75, 0.5, None, "runs/a"),
-    DemoResult("one positive per image", "known-only", 10, None, None, None, "", "no negatives"),
-    DemoResult("one positive per image", "assume-negative", 10, 0.5, 0.25, 0.125, "runs/b"),
+    DemoResult("all labels", "trilabel", 100, 0.75, 0.5, None, "runs/a"),
+    DemoResult("one positive per image", "unknown = absent", 10, 0.5, 0.25, 0.125, "runs/b"),
 ]
 
 
@@ -23,9 +22,9 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_and_what_to_try_next(tmp_path: Path, capsys: Capture) -> None:
     assert call("demo", "--out", tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["all", "labels", "100", "known-only", "75.0", "50.0", "—", "runs/a"]
-    assert lines[3].split()[-4:] == ["50.0", "25.0", "12.5", "runs/b"]
-    assert "— one positive per image: no negatives" in lines
+    assert lines[1].split() == ["all", "labels", "100", "trilabel", "75.0", "50.0", "—", "runs/a"]
+    assert lines[2].split()[-4:] == ["50.0", "25.0", "12.5", "runs/b"]
+    assert {"unknown = absent", "trilabel", "mAP", "hidden found"} <= {line.partition(":")[0] for line in lines}
     assert f"plot: {tmp_path}/demo.png   numbers: {tmp_path}/demo.json" in lines
     assert lines[-1] == "try next: trilabel evaluate runs/a scenes"
 

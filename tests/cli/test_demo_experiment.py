@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trilabel.cli import demo_experiment
-from trilabel.cli.demo_experiment import LABEL_SETTINGS, VARIANTS, hidden_positives_found, run_demo
+from trilabel.cli.demo_experiment import LABEL_SETTINGS, OURS, VARIANTS, hidden_positives_found, run_demo
 from trilabel.data.dataset import Dataset
 from trilabel.data.scenes import scenes
 
@@ -16,16 +16,13 @@ from trilabel.data.scenes import scenes
 def test_every_result_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_experiment, "scenes", lambda seed: scenes(train=96, val=48, test=48, size=32, seed=seed))
     results = run_demo(tmp_path, epochs=1)
-    assert [(result.labels, result.method) for result in results] == [
-        ("all labels", "known-only"),
-        *[(labels, method) for labels in list(LABEL_SETTINGS)[1:] for method in VARIANTS],
+    assert [(result.labels, result.way) for result in results] == [
+        ("all labels", OURS),
+        *[(labels, way) for labels in list(LABEL_SETTINGS)[1:] for way in VARIANTS],
     ]
     for result in results:
-        refused = (result.labels, result.method) == ("one positive per image", "known-only")
-        assert (result.mAP is None) == refused == bool(result.reason)
-        assert refused or (Path(result.run) / "best.safetensors").exists()
-    assert results[0].known == 96 * 14
-    assert results[-1].known == 96
+        assert 0 <= result.mAP <= 1 and (Path(result.run) / "best.safetensors").exists()
+    assert [result.known for result in results[:3]] == [96 * 14, 96, 96]
     assert json.loads((tmp_path / "demo.json").read_text())[0]["mAP"] == results[0].mAP
     assert (tmp_path / "demo.png").stat().st_size > 10_000
 

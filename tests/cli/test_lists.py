@@ -1,8 +1,15 @@
 """`trilabel methods`, `components` and `recipes`."""
 
+import json
+import subprocess
+import sys
 from dataclasses import fields
 
+import pytest
+
 from tests.support.command_line import Capture, call, complaint, result
+from trilabel.cli.catalog import CATALOG
+from trilabel.cli.described import written
 from trilabel.cli.main import parse
 from trilabel.cli.options import described_fields, explanation
 from trilabel.config import SETTINGS_OF, Config
@@ -23,6 +30,18 @@ def test_lists(capsys: Capture) -> None:
     recipes = result(capsys, "recipes")
     assert recipes["kim2022-ll-ct"]["settings"] == {"mode": "correct"}
     assert recipes["cole2021-role-linear-init"]["stages"] == "linear-then-fine-tune"
+
+
+def test_the_catalog_says_what_the_classes_say() -> None:
+    said = json.loads(CATALOG.read_text("utf-8"))
+    assert said == json.loads(json.dumps(written())), "run python -m trilabel.cli.catalog"
+
+
+@pytest.mark.parametrize("command", [["methods"], ["methods", "hill"], ["components", "--json"], ["recipes"]])
+def test_lists_do_not_wait_for_torch(command: list[str]) -> None:
+    script = f"import sys; from trilabel.cli.main import main; main({command!r}); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def test_lists_for_a_person_say_how_to_set_things(capsys: Capture) -> None:

@@ -109,3 +109,23 @@ def test_it_finds_more_than_the_run_that_taught_it(first: str, tmp_path: Path) -
     else:
         right = [found(model, features, truth, labels)[1] for model in (teacher, second)]
         assert right[1] > right[0]
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_completed_labels_are_targets_and_what_was_left_open_is_left_out(tmp_path: Path, hard: bool) -> None:
+    """Of 3 × 2 labels: one known, one not scored, one of an image that the provenance does not have."""
+    labels = Labels.from_signed(np.array([[1, 0], [0, 0], [0, -1]], np.int8), ["cat", "dog"], ["a", "b", "c"])
+    table = tmp_path / "filled.provenance.csv"
+    table.write_text(
+        "image,class,value,source,probability,run,date\na,cat,1,known,0.9,r,d\na,dog,1,predicted,0.8,r,d\n"
+        "b,cat,,predicted,0.4,r,d\nb,dog,0,predicted,0.003,r,d\n"
+    )
+    method = create_method("taught", {"targets": str(table), "hard": hard}, labels)
+    rows = torch.arange(3)
+    batch = Batch(torch.randn(3, 5), None, torch.from_numpy(labels.to_signed()).float(), rows, 1, 0.1)
+    model = linear_model(5, 2)
+    parts, p = method.step(model, batch), model(batch.images).logits.sigmoid().tolist()
+    expected = {(0, 0): 1.0, (0, 1): 1.0 if hard else 0.8, (1, 1): 0.0, (2, 1): 0.0} | ({} if hard else {(1, 0): 0.4})
+    losses = [-t * np.log(p[i][j]) - (1 - t) * np.log(1 - p[i][j]) for (i, j), t in expected.items()]
+    assert parts["loss"].item() == pytest.approx(np.mean(losses), rel=1e-3)
+    assert parts["targets"].tolist() == [[1, 1], [0 if hard else -1, -1], [0, -1]]

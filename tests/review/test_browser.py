@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import browser as running_browser
 from tests.support.review_cases import HOSTILE, Servers
 from trilabel.review.store import read_answers, read_records
 
@@ -23,15 +22,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     servers.close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    with running_browser() as found:
-        yield found
-
-
 @pytest.fixture
-def context(browser: "Browser", servers: Servers) -> Iterator["BrowserContext"]:
-    context = browser.new_context()
+def context(chromium: "Browser", servers: Servers) -> Iterator["BrowserContext"]:
+    context = chromium.new_context()
     context.set_default_timeout(120_000)
     complaints = list[str]()
     context.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
@@ -154,8 +147,8 @@ def test_whoever_comes_back_gets_the_page_that_was_left(context: "BrowserContext
     assert rows_of(page) == left
 
 
-def test_keys_are_shown_and_pages_are_for_fingers_too(browser: "Browser", servers: Servers) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+def test_keys_are_shown_and_pages_are_for_fingers_too(chromium: "Browser", servers: Servers) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(servers.link)
     page.goto(f"{servers.address}/by/fritz/grid/2?order=positives")

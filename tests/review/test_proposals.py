@@ -119,19 +119,24 @@ def test_draws_are_even(proposals: Proposals) -> None:
 
 def test_limits_are_those_of_complete_where_it_has_run(tmp_path: Path) -> None:
     thresholds = np.array([0.4, 0.5])
-    present, absent = proposal_limits(tmp_path / "completion.json", ["a", "b"], thresholds)
+    own = thresholds, 2.0, np.array([0.5, 0.25])
+    present, absent, slope, shifts = proposal_limits(tmp_path / "completion.json", ["a", "b"], *own)
+    assert slope == 2 and shifts.tolist() == [0.5, 0.25]
     assert (present == thresholds).all() and (absent < thresholds).all() and (absent > thresholds - 1e-6).all()
     file = tmp_path / "completion.json"
     file.write_text(
         '{"classes": [{"name": "b", "threshold_present": null, "threshold_absent": 0.1},'
         ' {"name": "a", "threshold_present": 0.9, "threshold_absent": null}]}'
     )
-    present, absent = proposal_limits(file, ["a", "b"], thresholds)
-    assert present.tolist() == [0.9, np.inf] and absent.tolist() == [-np.inf, 0.1]
+    present, absent, slope, _ = proposal_limits(file, ["a", "b"], *own)
+    assert present.tolist() == [0.9, np.inf] and absent.tolist() == [-np.inf, 0.1] and slope == 2
+    file.write_text(file.read_text()[:-1] + ', "calibration": {"slope": 1.5, "shifts": [3, 4]}}')
+    assert proposal_limits(file, ["a", "b"], *own).slope == 1.5
+    assert proposal_limits(file, ["a", "b"], *own).shifts.tolist() == [4, 3]
     for text in ("{", "[]", '{"classes": [{"name": "a", "threshold_present": 7, "threshold_absent": 0}]}'):
         file.write_text(text)
         with pytest.raises(TrilabelError, match=r"completion\.json: damaged"):
-            proposal_limits(file, ["a", "b"], thresholds)
+            proposal_limits(file, ["a", "b"], *own)
 
 
 def test_what_was_used_last_is_kept() -> None:

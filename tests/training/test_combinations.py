@@ -81,7 +81,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(
         ({"head": "weldon", "head_settings": {"up": 1}}, "head 'weldon' has no setting 'up'; it has: top, bottom"),
         ({"head": "weldon", "head_settings": {"top": 2}}, "shares, above 0 and up to 1"),
         ({"head": "saliency", "settings": {"alpha": 1}}, "but the head has: --set head.alpha=…"),
-        ({"head_settings": {"top": 1}}, "head 'gap' has no setting 'top'; it has: normalize"),
+        ({"head_settings": {"top": 1}}, "head 'gap' has no setting 'top'; it has: normalize, power"),
         ({"graph": "gmn"}, "no graph named 'gmn'; there are: none, gnn"),
         ({"graph_settings": {"hidden": 3}}, "hidden: settings of a graph, but the graph is none; pass --graph gnn"),
         ({"graph": "gnn", "graph_settings": {"steps": 0}}, "hidden and steps must be 1 or more"),

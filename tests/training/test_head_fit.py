@@ -137,9 +137,10 @@ def test_two_processes_fit_as_one(in_two: Run, drawn: Dataset, linear: Config, t
 
 def test_a_head_that_is_kept_normalizes_as_it_did(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
     data = first(drawn, 40)
-    fitted = train(data, linear, tmp_path / "fitted")
+    fitted = train(data, replace(linear, head_settings={"normalize": True, "power": 2.0}), tmp_path / "fitted")
     changes = {"weights": str(fitted.folder), "keep_head": True, "stages": "fine-tune", "lr": 1e-12, "epochs": 1}
     kept = train(data, replace(linear, **changes), tmp_path / "kept")
+    assert kept.config.head_settings == fitted.config.head_settings
     names = [f"model.head.{name}" for name in ("linear.weight", "center", "scale")]
     for name in names:
         torch.testing.assert_close(tensors_of(kept.folder)[name], tensors_of(fitted.folder)[name], atol=1e-6, rtol=0)

@@ -47,6 +47,7 @@ def test_on_a_cpu_a_head_on_features_as_large_as_they_do_not_take_long(few, spee
     speed(seconds)
     found = with_plan(WEIGHTS, few)
     assert (found.stages, found.image_size, found.head, found.linear_lr) == ("linear", size, "gap", None)
+    assert found.head_settings == {"normalize": True, "power": 3.0}
     assert (found.backbone, found.weights) == ("resnet18", "resnet18.safetensors")
     assert f"features of resnet18 at {size} pixels" in caplog.text and "this takes about" in caplog.text
     assert ("to be faster" in caplog.text) == (seconds == 100)
@@ -80,6 +81,8 @@ def test_what_the_user_sets_stays(few, speed):
     own = replace(WEIGHTS, image_size=96, seed=5, method="hill", settings={"margin": 0.5}, epochs=3, val="0.5")
     found = with_plan(own, few)
     assert (found.image_size, found.seed, found.method, found.epochs, found.val) == (96, 5, "hill", 3, "0.5")
+    for own in ({"head": "saliency"}, {"head_settings": {"normalize": True}}, {"keep_head": True}):
+        assert with_plan(replace(WEIGHTS, **own), few).head_settings == own.get("head_settings", {})
     assert with_plan(small(), few) == small()
 
 

@@ -146,7 +146,8 @@ def test_all_end_by_the_same_signal_and_after_the_checkpoint_is_written(number: 
     done: list[str] = []
     processes = SimpleNamespace(largest=lambda here: max(here, number), barrier=lambda: done.append("met"))
     state = SimpleNamespace(wait_for_files=lambda: done.append("written"))
-    job: Any = SimpleNamespace(processes=processes, state=state, signals=[], folder=RunFolder(Path("run")))
+    folder = RunFolder(Path("run"))
+    job: Any = SimpleNamespace(processes=processes, state=state, signals=[], folder=folder, config=Config())
     with pytest.raises((KeyboardInterrupt, SystemExit)) as stopped:
         stop_if_asked(job)
     assert done == ["written", "met"]

@@ -1,7 +1,7 @@
 """How commands read data: the options that they share, and the data set that they name."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -135,16 +135,31 @@ def read_data_or_own(data: str, options: Mapping[str, Any], run: Path) -> "Datas
     if options:
         raise UsageError(f"{', '.join(options)}: also give the data that these options are for")
     about.require(["format"], run)
-    return read_data(source.pop("data"), {k: v for k, v in source.items() if not k.startswith("hide")})
+    return _read_source(source)
 
 
 def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSplit":
     """The data set of a run, split for training, with the same training labels hidden as in the run."""
     from trilabel.training.splits import split_for_training
 
-    options = {name: value for name, value in source.items() if name not in ("data", "hide", "hide_seed")}
-    split = split_for_training(read_data(source["data"], options), config)
+    split = split_for_training(_read_source(source), config)
     return split.hide(source["hide"], source["hide_seed"]) if "hide" in source else split
+
+
+def _read_source(source: Mapping[str, Any]) -> "Dataset":
+    """The data set of a run, with no labels hidden, and without those that a model predicted."""
+    own = ("data", "hide", "hide_seed", "provenance")
+    dataset = read_data(source["data"], {name: value for name, value in source.items() if name not in own})
+    if "provenance" not in source:
+        return dataset
+    from trilabel.data.provenance import without_predicted
+    from trilabel.log import log
+
+    labels = without_predicted(dataset.labels, source["provenance"])
+    log.info(
+        f"{source['provenance']}: {labels.known:,} labels known, {dataset.labels.known - labels.known:,} predicted"
+    )
+    return replace(dataset, labels=labels)
 
 
 def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:

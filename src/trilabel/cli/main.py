@@ -13,6 +13,7 @@ from typing import Any
 
 from trilabel.cli.arguments import UsageError
 from trilabel.cli.compare import Compare
+from trilabel.cli.complete import Complete
 from trilabel.cli.data.convert import Convert
 from trilabel.cli.data.formats import Formats
 from trilabel.cli.data.inspect import Inspect
@@ -49,6 +50,7 @@ COMMANDS: dict[str, type[Any]] = {
     "compare": Compare,
     "evaluate": Evaluate,
     "predict": Predict,
+    "complete": Complete,
     "export": Export,
     "maps": Maps,
     "similar": Similar,

@@ -131,7 +131,7 @@ class Predict:
             return
         with open_json_list(sys.stdout.write) as add:
             yield lambda found: add(found.to_records(self.threshold))
-        print()
+        print_line()
 
     def _print_lines(self, found: "Predictions") -> None:
         records: list[dict[str, Any]] = found.to_records(self.threshold)

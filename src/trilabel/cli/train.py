@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -49,6 +49,12 @@ class Train:
     set: NamesAndValues = ()
     """Settings of the method (see `trilabel methods`): NAME=VALUE …; of other components (see `trilabel components`):
     head.NAME=VALUE, graph.NAME=VALUE, relabel.NAME=VALUE."""
+    provenance: Path | None = None
+    """The table of where completed labels come from (trilabel complete writes it): predicted ones are learned from, but
+    never count as known, nor choose the epoch."""
+    predicted: Literal["soft", "hard"] = "soft"
+    """With --provenance, what predicted labels are: soft: the probabilities, of all that were scored; hard: what was
+    decided, others are left out."""
     hide: str | None = None
     """Hide training labels first, to measure the effect: keep-share=0.1, single-positive, … (see `data simulate`); or
     leave images out: images=0.1, images=0.1+single-positive."""
@@ -90,6 +96,7 @@ class Train:
             config, out = self.chosen_config(), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
             source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
+            source |= {"provenance": absolute_path(str(self.provenance))} if self.provenance else {}
         resume = self.resume is not None
         if is_first_process():
             with lock_run(out):  # before data is read, which may take long
@@ -101,7 +108,20 @@ class Train:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""
         teachers = tuple(absolute_path(run) or run for run in self.config.teachers)
         config = with_weights(self.config, self.written, real_images=not are_scenes(self.data))
-        return replace(config, method=use(config.method), head=use(config.head), teachers=teachers, **self._settings())
+        config = replace(
+            config, method=use(config.method), head=use(config.head), teachers=teachers, **self._settings()
+        )
+        return config if self.provenance is None else self._taught(config, self.provenance)
+
+    def _taught(self, config: Config, provenance: Path) -> Config:
+        """Predicted labels are targets, beside the known labels."""
+        for name in ("method", "rounds", "teachers", "folds", "set", "hide"):
+            if name in self.written and getattr(config, name, None) != "taught":
+                raise UsageError(f"--provenance and {flag(name)}: what is predicted is learned from as it is; give one")
+        targets = absolute_path(str(provenance)) or str(provenance)
+        return replace(
+            config, method="taught", settings={"targets": targets, "hard": self.predicted == "hard"}, rounds=1
+        )
 
     def _settings(self) -> dict[str, Any]:
         """The settings of each component: the recipe's if the component is the recipe's, changed by --set."""

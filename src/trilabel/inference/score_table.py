@@ -7,6 +7,7 @@ what a killed process has scored is not scored again.
 
 import hashlib
 import json
+import mmap
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,6 +44,12 @@ class ScoreTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def let_go(self) -> None:
+        """Gives back the memory of scores that were read: the system keeps them as long as it has room."""
+        mapped = getattr(self.logits, "_mmap", None)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def score_table(

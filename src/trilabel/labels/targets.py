@@ -21,6 +21,7 @@ from trilabel.labels.names import Names
 from trilabel.labels.storage import Arrays
 
 LOWEST = 0.01  # a target below it counts as 0
+LEFT_OUT = -1  # the target of a label that is not learned from
 _FORMAT = 1
 
 
@@ -101,7 +102,7 @@ class Targets:
 
     def sums(self) -> NDArray[np.float64]:
         """C: the sum of the targets of each class."""
-        weights = self.values.ravel().astype(np.float64)
+        weights = self.values.ravel().astype(np.float64).clip(0)  # without LEFT_OUT
         found: NDArray[np.float64] = np.bincount(self.columns.ravel(), weights, len(self.classes)).astype(np.float64)
         return found
 

@@ -46,9 +46,15 @@ def posterior_targets(logits: Tensor, labels: Tensor, log_factor: Tensor | float
     return targets
 
 
-def target_bce(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean over all labels of the BCE towards targets between 0 and 1 (B×C), which are not differentiated."""
-    return F.binary_cross_entropy_with_logits(to_float32(logits), targets)
+def target_bce(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:
+    """Mean over all labels of the BCE towards targets between 0 and 1 (B×C), which are not differentiated.
+
+    counted: B×C, 1 for the labels that the mean is over, 0 for others; None: all.
+    """
+    if counted is None:
+        return F.binary_cross_entropy_with_logits(to_float32(logits), targets)
+    each = F.binary_cross_entropy_with_logits(to_float32(logits), targets, weight=counted, reduction="sum")
+    return each / counted.sum().clamp(min=1)
 
 
 @torch.no_grad()

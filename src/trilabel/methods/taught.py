@@ -1,10 +1,13 @@
 """Learning from fixed targets that another model gave: the second of two rounds."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trilabel.data.provenance import predicted_targets
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.targets import Targets, targets_per_image
@@ -18,7 +21,10 @@ class TaughtSettings:
     """Where the targets come from."""
 
     targets: str = ""
-    """The file targets.npz of a run with --rounds 2 on the same images; --rounds 2 itself names its own."""
+    """The file targets.npz of a run with --rounds 2 on the same images (--rounds 2 itself names its own), or the
+    provenance table of completed labels (train --provenance names it)."""
+    hard: bool = False
+    """Of a provenance table: learn from what was decided, not from probabilities; what was left open is left out."""
 
 
 class Taught(Method[TaughtSettings]):
@@ -36,9 +42,13 @@ class Taught(Method[TaughtSettings]):
         self, settings: TaughtSettings, labels: Labels, features: int = 0, validation: Labels | None = None
     ) -> None:
         super().__init__(settings, labels, features, validation)
-        targets = Targets.load_for(settings.targets, labels)
+        targets = _targets(settings, labels)
+        left_out = targets.values < 0
+        self.leaves_out = bool(left_out.any())
+        counted = len(labels) - np.bincount(targets.columns[left_out], minlength=labels.shape[1])
+        self.counted = torch.from_numpy(counted).clamp(min=1)
         self.positives = torch.from_numpy(labels.counts_per_class()[0] + targets.sums())
-        self.classes, self.images = labels.shape[1], labels.shape[0]
+        self.classes = labels.shape[1]
         # The file has them: checkpoints need not.
         self.register_buffer("columns", torch.from_numpy(targets.columns), persistent=False)
         self.register_buffer("values", torch.from_numpy(targets.values), persistent=False)
@@ -53,7 +63,8 @@ class Taught(Method[TaughtSettings]):
     @classmethod
     def memory_needed(cls, settings: TaughtSettings, labels: Labels, features: int = 0) -> int:
         """Six bytes for each target, and as many targets for each image as any has."""
-        return len(labels) * targets_per_image(settings.targets) * 6
+        each = targets_per_image(settings.targets) if _is_file_of_targets(settings) else labels.shape[1]
+        return len(labels) * each * 6
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
@@ -61,19 +72,37 @@ class Taught(Method[TaughtSettings]):
         unknown = labels == 0
         targets = torch.where(unknown, self.saved(batch.rows), labels.clamp(min=0))
         rounded = (targets > 0.5).to(labels.dtype) * 2 - 1
+        counted = None
+        if self.leaves_out:
+            counted = (targets >= 0).to(targets.dtype)
+            targets, rounded, unknown = (
+                targets.clamp(min=0),
+                rounded * counted.to(labels.dtype),
+                unknown * (targets >= 0),
+            )
         return {
-            "loss": target_bce(logits, targets),
+            "loss": target_bce(logits, targets, counted),
             "logits": logits.detach(),
-            "targets": torch.where(unknown, rounded, labels),
+            "targets": torch.where(labels == 0, rounded, labels),
             "unknown_target": (targets * unknown).sum() / unknown.sum().clamp(min=1),
         }
 
     def saved(self, rows: Tensor) -> Tensor:
-        """B×C: the saved targets of these images; 0 for known labels and where there is none."""
+        """B×C: the saved targets of these images; 0 for known labels and where there is none, negative: left out."""
         columns, values = self.columns[rows].long(), self.values[rows].float()
         return values.new_zeros(len(rows), self.classes).scatter_add_(1, columns, values)
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's mean target."""
-        lowest = 0.5 / max(self.images, 1)
-        return (self.positives / max(self.images, 1)).clamp(lowest, 1 - lowest).logit().float()
+        lowest = 0.5 / self.counted
+        return (self.positives / self.counted).clamp(lowest, 1 - lowest).logit().float()
+
+
+def _is_file_of_targets(settings: TaughtSettings) -> bool:
+    return Path(settings.targets).suffix == ".npz"
+
+
+def _targets(settings: TaughtSettings, labels: Labels) -> Targets:
+    if _is_file_of_targets(settings):
+        return Targets.load_for(settings.targets, labels)
+    return predicted_targets(settings.targets, labels, settings.hard)

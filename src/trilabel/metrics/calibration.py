@@ -46,9 +46,16 @@ def fit_calibration(logits: Matrix, labels: LabelMatrix) -> Calibration:
     """
     table, truth = check_inputs(logits, labels)
     _, columns, values, present = known_labels(table, truth, _LARGEST_LOGIT)
+    return fit_calibration_to(columns, values, present, table.shape[1])
+
+
+def fit_calibration_to(
+    columns: NDArray[np.int64], values: Floats, present: NDArray[np.bool_], classes: int
+) -> Calibration:
+    """The same for known labels as a list: of each its class, its logit and whether it is present [n]."""
     if not 0 < present.sum() < len(present):
         raise TrilabelError("calibration needs labels that are known to be present and to be absent")
-    classes = table.shape[1]
+    values = values.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         """The penalized negative log-likelihood of (log slope, common shift, own shifts), and its gradient."""

@@ -51,18 +51,16 @@ def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
     """What a run proposes for a data set; scores that are missing are computed first."""
     prepared, files = prepare_scores(options.run, dataset, options.device, options.broken), RunFiles(options.run)
     logits = np.load(prepared.scores, mmap_mode="r", allow_pickle=False)
-    present_from, absent_to = proposal_limits(
-        files.path / "completion.json", list(map(str, dataset.classes)), prepared.thresholds
-    )
+    names, own = list(map(str, dataset.classes)), (prepared.thresholds, prepared.slope, prepared.shifts)
+    limits = proposal_limits(files.path / "completion.json", names, *own)
     held_out = prepared.held_out
     if not held_out.all():
         log.warning(
             f"the model has learned from {plural(int((~held_out).sum()), 'image')} of these, so that its probabilities "
             "for them are too sure; a run with --val folds scores each image without having learned from it"
         )
-    return Proposals(
-        dataset.labels, logits, prepared.slope, prepared.shifts, present_from, absent_to, held_out, str(options.run)
-    )
+    calibrated = limits.slope, limits.shifts, limits.present_from, limits.absent_to
+    return Proposals(dataset.labels, logits, *calibrated, held_out, str(options.run))
 
 
 def open_desk(dataset: Dataset, proposals: Proposals, options: ReviewOptions) -> "Desk":

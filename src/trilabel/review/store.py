@@ -6,13 +6,16 @@ a power failure (write-ahead log, synchronized at every commit).
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from trilabel.data.answers import Answer, confirmed
 from trilabel.errors import TrilabelError, one_line
 from trilabel.input_files import check_regular
+
+__all__ = ["Answer", "AnswerStore", "Record", "confirmed", "is_store", "last_words", "read_answers", "read_records"]
 
 APPLICATION = 0x7472696C  # "tril": what the file says that it is for
 VERSION = 1
@@ -58,20 +61,6 @@ class Record(NamedTuple):
     probability: float | None
     run: str
     population: str
-
-
-class Answer(NamedTuple):
-    """What a person last said of a label."""
-
-    image: str
-    cls: str
-    value: int  # +1 present, −1 absent, 0 cannot tell
-    who: str
-    when: str  # UTC, as 2026-01-31T12:00:00.000Z
-    view: str  # where it was asked: grid, images, mistakes, questions, audit
-    random: bool  # whether it was drawn at random from all labels that were proposed alike (as present, or as absent)
-    proposed: int  # +1, −1, or 0 where nothing was
-    probability: float | None  # that it is present, as the model believed
 
 
 class AnswerStore:
@@ -162,20 +151,6 @@ def last_words(records: Iterable[Record]) -> list[Answer]:
         )
         for one in last.values()
     ]
-
-
-def confirmed(answers: Sequence[Answer]) -> dict[tuple[str, str], int]:
-    """(image, class) -> +1 or −1 as most people said who could tell; 0 where they are of two minds, or none could.
-
-    >>> answer = Answer("a.jpg", "cat", 1, "anna", "", "grid", False, 1, 0.9)
-    >>> confirmed([answer, answer._replace(who="ben", value=0)]), confirmed([answer, answer._replace(value=-1)])
-    ({('a.jpg', 'cat'): 1}, {('a.jpg', 'cat'): 0})
-    """
-    sums = dict[tuple[str, str], int]()
-    for answer in answers:
-        key = (answer.image, answer.cls)
-        sums[key] = sums.get(key, 0) + answer.value
-    return {key: (total > 0) - (total < 0) for key, total in sums.items()}
 
 
 def is_store(path: str | Path) -> bool:

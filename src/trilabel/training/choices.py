@@ -59,13 +59,16 @@ def with_normalized_features(config: Config, started: RunFolder | None) -> Confi
     if config.head != "gap" or config.graph != "none" or config.head_settings:
         return config
     own_rate = config.stages != "fine-tune" and config.linear_lr is None
+    settings: Mapping[str, Any] = {"normalize": True} if own_rate else {}
     if config.keep_head:
         kept = config.weights or ""
-        own_rate = is_run(kept) and _normalizes(RunFolder(Path(kept)))
+        settings = _pooling(RunFolder(Path(kept))) if is_run(kept) else {}
     if started is not None and started.last.exists():
-        own_rate = _normalizes(started)
-    return replace(config, head_settings={"normalize": True}) if own_rate else config
+        settings = _pooling(started)
+    return replace(config, head_settings=settings)
 
 
-def _normalizes(run: RunFolder) -> bool:
-    return bool(run.read().config.head_settings.get("normalize"))
+def _pooling(run: RunFolder) -> Mapping[str, Any]:
+    """How its head gap, or another with the same weights, makes features of a map."""
+    settings = run.read().config.head_settings
+    return {name: settings[name] for name in ("normalize", "power") if settings.get(name)}

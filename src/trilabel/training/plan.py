@@ -19,6 +19,7 @@ from trilabel.training.time_left import describe_seconds
 _MANY = 20_000  # images from which larger batches and fewer epochs are enough
 _IMAGES_TO_LEARN_FROM = 25_000  # epochs × images of fine-tuning: 5 epochs of VOC 2012's 4,574
 _SIZES = (320, 224)  # pixels on a side; a head on features of 448 was worse with 320 photographs
+_POWER = 3.0  # of pooling: 1.1 points of mAP above the plain mean with 400 photographs of VOC 2012
 _SECONDS = 120  # that computing features may take
 _LONG = 3600  # seconds from which a cheaper way is named
 _TRAINING_STEP = 3.3  # as many times a forward pass as a step of training takes
@@ -47,6 +48,8 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
     else:
         size, step = _feature_size(config, scored, device)
         chosen = replace(small(), stages="linear", epochs=10, image_size=size, batch_size=32, channels_last=False)
+        if config.head == "gap" and config.graph == "none" and not (config.head_settings or config.keep_head):
+            chosen = replace(chosen, head_settings={"normalize": True, "power": _POWER})
         if not len(split.val) and holds_nothing_out(config, images):
             chosen = replace(chosen, val=FOLDS)
         why = f"features of {config.backbone} at {size} pixels, computed once, and a linear head fitted to them"

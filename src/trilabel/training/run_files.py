@@ -76,6 +76,15 @@ class RunFiles:
         return self.path / "scores.json"
 
     @property
+    def folds(self) -> Path:
+        """Where models are trained on parts of the images."""
+        return self.path / "folds"
+
+    def fold_scores(self, number: int, of: int) -> Path:
+        """Scores of the part of the images that such a model did not learn from."""
+        return self.folds / f"{number}-of-{of}.npy"
+
+    @property
     def validation_images(self) -> Path:
         """The ids of the images that choose the epoch: a list, one per line."""
         return self.path / "validation_images.json"

@@ -39,6 +39,10 @@ class RunFolder(RunFiles):
         place = self.path / "round-1"
         return RunFolder(place if fold is None else place / f"fold-{fold}", self.path)
 
+    def fold(self, number: int, of: int) -> "RunFolder":
+        """The folder of a model that is trained on all training images but a part."""
+        return RunFolder(self.folds / f"{number}-of-{of}")
+
     def annotations(self) -> NDArray[np.int64] | None:
         """Known training labels of each class, of either sign; None where the labels were removed from the folder."""
         if not self.labels.is_file():

@@ -239,7 +239,7 @@ def test_smoothing_at_first_helps_where_a_model_can_learn_its_images_by_heart(se
 
 def test_what_it_reports():
     labels = Labels.from_signed([[1, 0, 0, 0], [0, -1, 0, 1]])
-    method = create_method("posterior", {"positives_known": 0.5, "smoothing": 0}, labels)
+    method = create_method("posterior", {"positives_known": 0.5, "smoothing": 0, "warm_up": 0}, labels)
     model = FeatureClassifier(GapHead(2, 4))
     with torch.no_grad():
         model.head.linear.weight.zero_()
@@ -300,3 +300,16 @@ def test_settings_at_odds_are_refused(settings, match):
     with pytest.raises(TrilabelError, match=match) as caught:
         check_method("posterior", settings, Labels.from_signed([[1, 0, -1]]))
     assert "\n" not in str(caught.value)
+
+
+def test_the_first_quarter_of_the_epochs_counts_unknown_as_absent_where_no_negative_is_known() -> None:
+    labels = one_named(logistic_problem(40, seed=1)[1])
+    method = create_method("posterior", {"rates": "one-of-k"}, labels, FEATURES)
+    assert [method.absent_epochs(epochs) for epochs in (1, 4, 7, 12, 20)] == [1, 1, 1, 3, 5]
+    logits, some = torch.zeros(2, CLASSES), labels.rows(np.arange(2))
+    first, then = (method.log_factor(logits, some, epoch, 12)[some == 0] for epoch in (3, 4))
+    assert torch.isinf(first).all() and then.isfinite().all() and (then < 0).all()
+    assert create_method("posterior", {"warm_up": 2}, labels, FEATURES).absent_epochs(20) == 2
+    given = {"positives_known": 0.3}
+    assert create_method("posterior", given, labels, FEATURES).absent_epochs(20) == 5
+    assert create_method("posterior", {**given, "negatives_known": 0.1}, labels, FEATURES).absent_epochs(20) == 0

@@ -1,7 +1,9 @@
 """The gap head: pooling and the linear layer commute."""
 
+import pytest
 import torch
 
+from trilabel.errors import TrilabelError
 from trilabel.models.heads.gap import GapHead, GapSettings
 
 
@@ -16,8 +18,8 @@ def test_the_mean_of_its_maps_is_the_logit():
             torch.testing.assert_close(maps[:, :, y, x], feature_map[:, :, y, x] @ weight.T + bias)
 
 
-def normalizing(features: torch.Tensor) -> GapHead:
-    head = GapHead(features.shape[1], 4, GapSettings(normalize=True))
+def normalizing(features: torch.Tensor, power: float = 1.0) -> GapHead:
+    head = GapHead(features.shape[1], 4, GapSettings(normalize=True, power=power))
     head.fit_normalization(features)
     return head
 
@@ -40,6 +42,36 @@ def test_the_mean_of_maps_is_the_logit_of_normalized_features_too():
     head = normalizing(torch.rand(20, 7))
     logits = head(head.reduce_features(feature_map))
     torch.testing.assert_close(head.maps(feature_map).mean((2, 3)), logits, atol=1e-5, rtol=1e-5)
+
+
+def test_a_power_pools_by_the_generalized_mean():
+    head = GapHead(7, 4, GapSettings(power=3))
+    feature_map = torch.randn(3, 7, 5, 6)
+    pooled = head.reduce_features(feature_map)
+    for image in range(3):
+        for channel in range(7):
+            cells = feature_map[image, channel].double().flatten()
+            above, below = cells[cells > 0], cells[cells < 0]
+            expected = (above.pow(3).sum() / 30) ** (1 / 3) + below.sum() / 30
+            torch.testing.assert_close(pooled[image, channel].double(), expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(head.maps(feature_map).mean((2, 3)), head(pooled), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-20, 1e-3, 1e3, 1e15])
+def test_powers_neither_overflow_nor_vanish(scale: float):
+    head = normalizing(torch.rand(20, 7), power=3)
+    feature_map = scale * torch.rand(2, 7, 4, 4)
+    maps, logits = head.maps(feature_map), head(head.reduce_features(feature_map))
+    assert maps.isfinite().all()
+    torch.testing.assert_close(maps.mean((2, 3)), logits, atol=1e-4, rtol=1e-4)
+    half = head.reduce_features(feature_map.bfloat16())
+    assert half.dtype == torch.float32 and half.isfinite().all()
+
+
+@pytest.mark.parametrize("power", [0.5, float("inf"), float("nan")])
+def test_a_power_is_1_or_more(power: float):
+    with pytest.raises(TrilabelError, match="power must be 1 or more"):
+        GapSettings(power=power)
 
 
 def test_the_normalization_is_saved_with_the_weights():

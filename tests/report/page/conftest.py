@@ -1,23 +1,12 @@
-"""One browser and one trained run for all tests of pages."""
-
-from collections.abc import Iterator
-from typing import Any
+"""One trained run for all tests of pages."""
 
 import pytest
 
-from tests.support.browser import browser
 from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.labels import simulate
 from trilabel.training.api import train
 from trilabel.training.run_folder import RunFolder
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A running Chromium; tests that need it are skipped where there is none."""
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,8 @@ class Convert:
     write: NamesAndValues = ()
     """Options of the format to write, NAME=VALUE, such as files=copy; docs/formats.md has them."""
     answers: Path | None = None
-    """Answers of people (the store of trilabel review): what they confirmed becomes known."""
+    """Answers of people (the store of trilabel review, or a table with a column answer): what they confirmed becomes
+    known."""
     layout: Layout = "wide"
     """Layout of a table: a column per class, or a row per label."""
     safe_cells: SafeCells = False
@@ -43,10 +44,10 @@ class Convert:
         options = check_writable(self.out, self.to, self.layout, self.overwrite, self.safe_cells, self.write)
         dataset = read_data(self.data, self.reading.chosen())
         if self.answers is not None:
-            from trilabel.review.confirmed import with_answers
-            from trilabel.review.store import read_answers
+            from trilabel.cli.answers import read_any_answers
+            from trilabel.data.answers import with_answers
 
-            dataset, applied = with_answers(dataset, read_answers(self.answers))
+            dataset, applied = with_answers(dataset, read_any_answers(self.answers))
             log.info(f"{self.answers}: {applied.describe()}")
         warnings = write_dataset(dataset, self.out, self.to, options)
         labels = dataset.labels

@@ -33,10 +33,10 @@ class Posterior(Method[PosteriorSettings]):
         self.labels, self.kind, self.notes = labels, source.kind, source.notes
         rates = np.stack((source.rates.positives, source.rates.negatives)).astype(np.float32)
         self.register_buffer("rates", torch.from_numpy(rates))
+        self.positives_only = self.kind != "fit" and not source.rates.negatives.any()
         fits = self.kind == "fit"
         self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
         self.warm_up_epochs = settings.fit_epochs * fits
-        self.absent_epochs = int(self.kind == "one-of-k") if settings.warm_up is None else settings.warm_up
 
     @classmethod
     def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
@@ -54,7 +54,7 @@ class Posterior(Method[PosteriorSettings]):
         logits, labels = model(batch.images).logits, batch.labels
         if batch.warm_up:
             return {"loss": self._fit_loss(logits, batch), "logits": logits.detach()}
-        log_factor = self.log_factor(logits, labels, batch.epoch)
+        log_factor = self.log_factor(logits, labels, batch.epoch, batch.epochs)
         targets = posterior_targets(logits, labels, log_factor, self.smoothing(batch))
         unknown = labels == 0
         rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
@@ -93,14 +93,20 @@ class Posterior(Method[PosteriorSettings]):
         done = (batch.epoch - 1 + batch.share) / batch.epochs
         return first if until is None else first * max(0.0, 1 - done / until)
 
-    def log_factor(self, logits: Tensor, labels: Tensor, epoch: int) -> Tensor:
+    def absent_epochs(self, epochs: int) -> int:
+        """First epochs of a stage that count unknown as absent: a model that knows nothing explains nothing away."""
+        if self.settings.warm_up is not None:
+            return self.settings.warm_up
+        return max(1, epochs // 4) if self.positives_only else 0
+
+    def log_factor(self, logits: Tensor, labels: Tensor, epoch: int, epochs: int) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
         if self.kind == "one-of-k":
             found = losses.one_of_k_log_factor(logits, labels)
         else:
             positives, negatives = torch.log1p(-self.rates)
             found = positives - negatives
-        return torch.where(found < 0, -torch.inf, found) if epoch <= self.absent_epochs else found
+        return torch.where(found < 0, -torch.inf, found) if epoch <= self.absent_epochs(epochs) else found
 
     def _fit_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Learns the known labels of every second image, and counts what the fit needs of the others."""

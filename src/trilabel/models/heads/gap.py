@@ -1,11 +1,13 @@
 """The plain head: global average pooling and a linear layer."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.models.heads.base import MapHead
 
@@ -17,12 +19,20 @@ class GapSettings:
     normalize: bool = False
     """Scale the pooled features of each image to one length and center them; true for a linear stage that is given no
     linear_lr."""
+    power: float = 1.0
+    """How much single cells count: 1: the mean over cells; 3: their generalized mean, in which small things are not
+    lost (recipe photos, on features computed once)."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.power < math.inf:
+            raise TrilabelError(f"gap: power must be 1 or more, not {self.power}")
 
 
 class GapHead(MapHead[GapSettings]):
     """Global average pooling and a linear layer.
 
     Pooling and a linear map commute, so the mean of a class map is the logit, and pooled features are all it needs.
+    With a power, what a cell counts for is its part of the generalized mean, so that the same holds.
     """
 
     Settings = GapSettings
@@ -41,7 +51,7 @@ class GapHead(MapHead[GapSettings]):
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×D."""
-        return feature_map.mean((2, 3))
+        return feature_map.mean((2, 3)) if self.settings.power == 1 else self._parts(feature_map).mean((2, 3))
 
     def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits."""
@@ -50,10 +60,25 @@ class GapHead(MapHead[GapSettings]):
 
     def maps(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×C×h×w class maps, whose means are the logits."""
+        if self.settings.power != 1:
+            feature_map = self._parts(feature_map)
         if self.settings.normalize:
-            length = self.reduce_features(feature_map).norm(dim=1).clamp(min=1e-12)
+            length = feature_map.mean((2, 3)).norm(dim=1).clamp(min=1e-12)
             feature_map = (feature_map / length[:, None, None, None] - self.center[:, None, None]) * self.scale
         return super().maps(feature_map)
+
+    def _parts(self, feature_map: Tensor) -> Tensor:
+        """B×D×h×w, whose means are the generalized means of the cells: (mean of x^p)^(1/p), x^p / m^(p − 1) of a cell.
+
+        Values below 0, which some networks have, count as they are.
+        """
+        power = self.settings.power
+        above = feature_map.float().clamp(min=0)
+        # By the largest cell of each channel, so that powers neither overflow nor vanish.
+        largest = above.amax((2, 3), keepdim=True).clamp(min=1e-12)
+        raised = (above / largest) ** power
+        mean = raised.mean((2, 3), keepdim=True).clamp(min=1e-30) ** (1 / power)
+        return largest * raised / mean ** (power - 1) + feature_map.clamp(max=0)
 
     def normalized(self, features: Tensor) -> Tensor:
         """B×D -> B×D: what the linear layer sees."""

@@ -1,7 +1,7 @@
 """Tables (text, Parquet, Arrow, Feather): wide (a column per class), long (a row per label), or a cell of tags."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,6 +17,8 @@ from trilabel.data.formats._shared.split_files import SplitFile, images_of, spli
 from trilabel.data.formats._shared.table_file import TableFile
 from trilabel.data.formats._shared.tag_lists import is_list, separator_of
 from trilabel.data.formats.csv_table.cells import SIGNS, CellReader, Values, rule_of, signs_of
+from trilabel.data.formats.csv_table.filling import Values as NewValues
+from trilabel.data.formats.csv_table.filling import fill_table
 from trilabel.data.formats.csv_table.layout import IMAGE_COLUMNS, TAG_COLUMNS, TableLayout, find_columns
 from trilabel.data.formats.csv_table.reading import read_table
 from trilabel.data.formats.csv_table.writing import write, write_known
@@ -24,8 +26,9 @@ from trilabel.data.image_paths import is_image, locate, moved
 from trilabel.data.options import check_choice
 from trilabel.data.tables import DELIMITERS, table_suffix
 from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.labels import Labels
 
-__all__ = ["RULE", "detect", "read", "write", "write_known"]
+__all__ = ["RULE", "detect", "fill", "read", "write", "write_known"]
 
 _BOX_COLUMNS = {"xmin", "ymin", "xmax", "ymax", "x_min", "y_min", "x_max", "y_max", "x1", "y1", "x2", "y2", "x", "y"}
 _BOX_COLUMNS |= {"w", "h", "width", "height", "left", "top", "right", "bottom"}
@@ -105,6 +108,27 @@ def read(
     paths, elsewhere = moved(paths, [root, root / "images"])
     notes = _notes(table, values, unlisted, len(labels) - sum(map(len, splits.values())), missing, paths.root)
     return Dataset(labels.ids, paths, labels, splits, notes=(*notes, *more, *elsewhere))
+
+
+def fill(path: Path, out: Path, labels: Labels, values: NewValues, options: Mapping[str, Any]) -> list[str]:
+    """Writes a table again with its holes filled; rows, columns and the way values are written stay as they are.
+
+    labels: what was read from it, with these options. values: from rows of the labels to what the table is to say of
+    each class (n×C), 0 where it is to say nothing new. Returns notes on what such a table cannot say.
+    """
+    words = {1: "positive_values", -1: "negative_values", 0: "unknown_values"}
+    given = {sign: options.get(name, ()) for sign, name in words.items()}
+    with open_rows(path, options.get("delimiter")) as file:
+        table = _layout_of(
+            file,
+            options.get("layout", "auto"),
+            options.get("ignore", ()),
+            options.get("image"),
+            options.get("tags"),
+            options.get("class_columns", ()),
+        )
+        cells = CellReader(*signs_of(path, options.get("values", "auto"), given))
+        return fill_table(file, table, cells, options.get("separator"), labels, values, out)
 
 
 def _layout_of(

@@ -1,5 +1,6 @@
 """Writing YOLO labels as Ultralytics wants them: data.yaml, images/SPLIT/… and labels/SPLIT/…"""
 
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import yaml
 from trilabel.data.dataset import Dataset
 from trilabel.data.formats._shared.placed_images import Placing, names_of_images, place_images
 from trilabel.data.formats._shared.present_labels import boxes_of_present, by_image, note_lost, present_columns
+from trilabel.data.formats.yolo.layout import label_of
 from trilabel.errors import TrilabelError
 from trilabel.files import write_text
 
@@ -28,7 +30,7 @@ def write(dataset: Dataset, path: Path, *, files: Placing = "link") -> list[str]
     notes: list[str] = []
     note_lost(dataset, notes, absent=False)
     split_of = dataset.first_split()[0] if any(map(len, dataset.splits.values())) else ["train"] * len(dataset)
-    places = [f"{split or 'rest'}/{name}" for split, name in zip(split_of, names_of_images(dataset, path), strict=True)]
+    places = _places(names_of_images(dataset, path), split_of)
     boxes = by_image(boxes_of_present(dataset, notes))
     known = np.diff(labels.csr.indptr)
     boxless = 0
@@ -39,14 +41,31 @@ def write(dataset: Dataset, path: Path, *, files: Placing = "link") -> list[str]
         bare = [(column, _WHOLE) for column in columns if column not in {cls for cls, _ in drawn}]
         boxless += len(bare)
         lines = (_line(column, *corners) for column, corners in chain(drawn, bare))
-        write_text(path / "labels" / f"{places[row].rpartition('.')[0]}.txt", "".join(lines))
-    place_images(dataset, [path / "images" / place for place in places], files, notes)
+        write_text(path / label_of(places[row]), "".join(lines))
+    place_images(dataset, [path / place for place in places], files, notes)
     _write_description(path, list(labels.classes), split_of, notes)
     if boxless:
         notes.append(f"{boxless} present labels have no box: they are boxes around the whole image")
     if unknown := int((labels.shape[1] - known[known > 0]).sum()):
         notes.append(f"{unknown:,} unknown labels will be read as absent: the format has none in an image with labels")
     return notes
+
+
+def _places(names: Sequence[str], split_of: Sequence[str]) -> list[str]:
+    """images/SPLIT/NAME of each image; of names that begin with such folders already, these are not repeated."""
+    splits = [split or "rest" for split in split_of]
+    short = [_without_folders(name, split) for name, split in zip(names, splits, strict=True)]
+    whole = [f"images/{split}/{name}" for split, name in zip(splits, short, strict=True)]
+    if len(set(whole)) == len(whole):
+        return whole
+    return [f"images/{split}/{name}" for split, name in zip(splits, names, strict=True)]
+
+
+def _without_folders(name: str, split: str) -> str:
+    for folders in (f"images/{split}/", f"{split}/images/", f"{split}/", "images/"):
+        if name.startswith(folders):
+            return name.removeprefix(folders)
+    return name
 
 
 def _line(column: int, left: float, top: float, right: float, bottom: float) -> str:

@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trilabel.data.answers import Answer, with_answers
 from trilabel.data.dataset import Dataset
 from trilabel.labels import Labels
-from trilabel.review.confirmed import with_answers
-from trilabel.review.store import Answer
 
 IDS, CLASSES = ["a", "b", "c"], ["cat", "dog"]
 IMAGES, NAMES = st.sampled_from([*IDS, "elsewhere"]), st.sampled_from([*CLASSES, "cow"])

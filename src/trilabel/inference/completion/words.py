@@ -1,0 +1,77 @@
+"""What a completion did, in a few lines for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trilabel.log import truncate_list
+from trilabel.printable import plural
+
+_SIDES = ("present", "absent")
+
+
+def describe(summary: Mapping[str, Any]) -> list[str]:
+    """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious."""
+    filled = ", ".join(f"{summary[f'filled_{side}']:,} filled as {side}" for side in _SIDES)
+    holes, images = plural(summary["holes"], "unknown label"), plural(summary["images"], "image")
+    lines = [f"{holes} of {images}: {filled}, {summary['left_unknown']:,} left unknown"]
+    if summary["filled_present"] or summary["filled_absent"]:
+        lines.append(_basis(summary))
+    lines += _checked(summary) + _left(summary)
+    if skipped := summary["not_decided_images"]:
+        lines.append(
+            f"{plural(skipped, 'image')} left as they are: the model has learned from them (--folds 5 trains models "
+            "that have not)"
+        )
+    if count := summary["mistakes"]["count"]:
+        share = summary["mistakes"]["expected_share"]
+        lines.append(
+            f"{plural(count, 'known label')} to look at, of which {share:.0%} are probably wrong (mistakes.csv)"
+        )
+    return lines
+
+
+def _basis(summary: Mapping[str, Any]) -> str:
+    shares = " and ".join(f"{summary['precision'][side]:.0%} of those filled as {side}" for side in _SIDES)
+    if summary["basis"] == "assumption":
+        return (
+            f"assumption, no promise: {shares} are right if this holds: {summary['assumption']}; --audit 200 writes "
+            "questions whose answers turn it into a promise"
+        )
+    by = "answers to questions drawn at random" if summary["basis"] == "audit" else "known labels"
+    given = f"; {summary['assumption']}" if summary["assumption"] and summary["basis"] == "promise" else ""
+    return (
+        f"promise: at least {shares} are right, of each class or group that shares a threshold, with confidence "
+        f"{summary['confidence']:.0%}; by {by}{given}"
+    )
+
+
+def _checked(summary: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for side, found in summary["audit"].items():
+        if found["answered"]:
+            lines.append(f"{found['right']:,} of {found['answered']:,} answers agree with what was proposed as {side}")
+    if told := summary.get("truth"):
+        parts = [
+            f"{told[side]['right'] / told[side]['decided']:.1%} of those filled as {side}"
+            for side in _SIDES
+            if told[side]["decided"]
+        ]
+        lines += [f"by the labels that were hidden on purpose, right are {' and '.join(parts)}"] if parts else []
+    return lines
+
+
+def _left(summary: Mapping[str, Any]) -> list[str]:
+    """Classes in which nothing could be filled in, and how many more known labels would change that."""
+    found: dict[str, list[str]] = {}
+    for one in summary["classes"]:
+        sides = [side for side in _SIDES if one[f"threshold_{side}"] is None]
+        if sides and one["left_unknown"]:
+            more = f" ({one['needed']:,} more)" if one["needed"] else ""
+            found.setdefault(" or ".join(sides), []).append(one["name"] + more)
+    told = [
+        f"nothing filled as {sides} in {plural(len(names), 'class')}: {truncate_list(names)}"
+        for sides, names in found.items()
+    ]
+    if any(one["needed"] for one in summary["classes"]) and told:
+        told[-1] += "; in brackets: so many more known labels would do"
+    return told
