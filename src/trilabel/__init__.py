@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from trilabel.version import __version__
 
 if TYPE_CHECKING:
-    from trilabel import data, losses, metrics, recipes
+    from trilabel import data, estimator, losses, metrics, recipes
     from trilabel.config import Config
     from trilabel.data.formats import register_format
     from trilabel.errors import TrilabelError
+    from trilabel.estimator import TriLabelClassifier
     from trilabel.inference.completion.api import complete
     from trilabel.inference.export.api import export
     from trilabel.inference.loading import load
@@ -30,10 +31,12 @@ __all__ = [
     "Labels",
     "Model",
     "Run",
+    "TriLabelClassifier",
     "TrilabelError",
     "__version__",
     "complete",
     "data",
+    "estimator",
     "expected_positives",
     "export",
     "load",
@@ -50,6 +53,7 @@ __all__ = [
 
 _MODULES = {
     "data": "data",
+    "estimator": "estimator",
     "losses": "losses",
     "metrics": "metrics",
     "recipes": "recipes",
@@ -60,6 +64,7 @@ _NAMES = {
     "Labels": "labels",
     "Model": "inference.predictor",
     "Run": "training.run_folder",
+    "TriLabelClassifier": "estimator",
     "TrilabelError": "errors",
     "complete": "inference.completion.api",
     "expected_positives": "labels.expected_positives",

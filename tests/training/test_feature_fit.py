@@ -13,10 +13,10 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.scenes import scenes
 from trilabel.labels import simulate
 from trilabel.methods import METHODS, check_method
-from trilabel.models import create_model
+from trilabel.models import FeatureClassifier, create_model
 from trilabel.training.api import train
 from trilabel.training.feature_fit import FeatureFit
-from trilabel.training.head_fit import choose_reach
+from trilabel.training.reach import choose_reach
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import validation_truth
 
@@ -52,7 +52,7 @@ def test_it_ends_where_the_loop_does(drawn: Dataset, quick: Config, tmp_path: Pa
     if config.linear_lr is None:
         head.fit_normalization(features)
         reach = choose_reach(head.normalized(features), validation_truth(drawn.labels))
-    FeatureFit(config, head, method, features, drawn.labels).run(reach)
+    FeatureFit(config, FeatureClassifier(head), method, features, drawn.labels, reach=reach).run()
     found = head.state_dict()
     for name, weights in model.head.state_dict().items():
         torch.testing.assert_close(found[name], weights, rtol=1e-4, atol=1e-5)

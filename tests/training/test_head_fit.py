@@ -21,7 +21,7 @@ from trilabel.labels import Labels, simulate
 from trilabel.recipes import RECIPES
 from trilabel.training.api import train
 from trilabel.training.choices import with_normalized_features
-from trilabel.training.head_fit import choose_reach, class_logits
+from trilabel.training.reach import choose_reach, class_logits
 from trilabel.training.run_folder import RunFolder
 
 A_HAIR = 0.01  # of mAP; on photographs it is ahead (see the results page)

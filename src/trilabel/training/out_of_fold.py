@@ -20,7 +20,7 @@ from trilabel.input_files import open_input
 from trilabel.labels import Labels
 from trilabel.log import progress
 from trilabel.methods import METHODS, check_method
-from trilabel.models import create_head
+from trilabel.models import FeatureClassifier, create_head
 from trilabel.training.diagnosis import validation_histogram
 from trilabel.training.feature_fit import FeatureFit
 from trilabel.training.head_fit import fits_head
@@ -57,8 +57,9 @@ def cross_scores(job: Job) -> Tensor:
             own = labels[kept]
             head = create_head(config, job.model.backbone.features, labels.shape[1], own).to(features.device)
             method = kind(settings, own, method_features(kind, job.model)).to(features.device)
-            fit = FeatureFit(config, head, method, features[kept], own, job.fabric.autocast)
-            fit.run(reach)
+            model = FeatureClassifier(head)
+            fit = FeatureFit(config, model, method, features[kept], own, job.fabric.autocast, reach)
+            fit.run()
             logits[left_out] = fit.score(features[left_out])
             advance(1)
     return logits

@@ -63,7 +63,7 @@ def enter(job: Job, stage: Stage) -> StageRun:
         images, val_images = job.features
         model, groups = FeatureClassifier(job.model.head, job.model.dropout), [(head, 1.0)]
         if fits:
-            stage, config, passes = plan_fit(job, stage, images)
+            stage, config, passes, _ = plan_fit(job, stage, images)
     else:
         job.features = None  # makes room
         images, val_images = job.images, job.val_images
