@@ -27,7 +27,7 @@ from trilabel.files import write_text
 from trilabel.labels import Labels
 from trilabel.log import quiet
 from trilabel.methods import METHODS, check_method, choose_method
-from trilabel.models import Output, create_head
+from trilabel.models import FeatureClassifier, Output, create_head
 from trilabel.recipes import fine_tune, small
 from trilabel.review import orders
 from trilabel.review.proposals import sigmoid
@@ -63,8 +63,9 @@ class Bench:
         settings = check_method(config.method, config.settings, labels)
         head = create_head(config, width, labels.shape[1], labels)
         method = METHODS[config.method](settings, labels, width)
-        fit = FeatureFit(config, head, method, self.features[: self.train][rows], labels)
-        fit.run(1.0)
+        model = FeatureClassifier(head)
+        fit = FeatureFit(config, model, method, self.features[: self.train][rows], labels, reach=1.0)
+        fit.run()
         return fit
 
     def test(self, signed: NDArray[np.int8]) -> float:

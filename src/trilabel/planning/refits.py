@@ -18,10 +18,10 @@ from trilabel.inference.opened import Broken
 from trilabel.labels import Labels
 from trilabel.methods import METHODS, check_method, choose_method
 from trilabel.methods.posterior.sources import find_source
-from trilabel.models import Output, create_head
+from trilabel.models import FeatureClassifier, Output, create_head
 from trilabel.models.heads.gap import GapHead, GapSettings
 from trilabel.training.feature_fit import FeatureFit
-from trilabel.training.head_fit import choose_reach
+from trilabel.training.reach import choose_reach
 from trilabel.training.splits import judged_labels, validation_truth
 
 
@@ -54,8 +54,9 @@ class Refits:
         torch.manual_seed(config.seed)
         head = create_head(config, self.features.shape[1], learned.shape[1], learned)
         settings = check_method(config.method, config.settings, learned)
-        fit = FeatureFit(config, head, kind(settings, learned, self.features.shape[1]), self.features[rows], learned)
-        fit.run(self.reach)
+        method = kind(settings, learned, self.features.shape[1])
+        fit = FeatureFit(config, FeatureClassifier(head), method, self.features[rows], learned, reach=self.reach)
+        fit.run()
         scores = fit.score(self.features[torch.from_numpy(test)]).numpy()
         return metrics.mean_average_precision(scores, validation_truth(judged_labels(self.config, self.labels[test])))
 
