@@ -44,7 +44,14 @@ def main(
         filled, right = (values != 0) & (known == 0), values == truth[rows]
         proposals = open_proposals(replace(hidden, labels=completed.known), run)
         guessed = np.where(known == 0, np.where(proposals.rows(0, len(full))[0][rows] >= 0.5, 1, -1), known)
-        found.append([len(answers), 100 * (guessed == truth[rows]).mean(), 100 * right[filled].mean(), 100 * scores])
+        found.append(
+            [
+                len(answers),
+                100 * (guessed == truth[rows]).mean(),
+                100 * right[filled].sum() / max(1, filled.sum()),
+                100 * scores,
+            ]
+        )
         text = "turn {}: {:5,.0f} answers; right: {:.2f} % of all labels, {:.1f} % of those filled in; mAP {:.1f} %"
         print(text.format(turn, *found[-1]), flush=True)
         questions = choose_questions(proposals, rows, "valuable", budget)
