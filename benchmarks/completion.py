@@ -39,7 +39,7 @@ from trilabel.labels import Labels, simulate
 from trilabel.methods import METHODS, check_method
 from trilabel.methods.posterior import PosteriorSettings
 from trilabel.metrics.calibration import fit_calibration
-from trilabel.models import create_head
+from trilabel.models import FeatureClassifier, create_head
 from trilabel.training.feature_fit import FeatureFit
 from trilabel.training.out_of_fold import fold_of_each
 
@@ -97,9 +97,10 @@ def out_of_fold(features: torch.Tensor, labels: Labels, method: str = "known-onl
         kept, left_out = np.flatnonzero(part != number), np.flatnonzero(part == number)
         torch.manual_seed(0)
         own = labels[kept]
-        head = create_head(config, features.shape[1], labels.shape[1], own)
-        fit = FeatureFit(config, head, METHODS[method](checked, own, features.shape[1]), features[kept], own)
-        fit.run(1.0)
+        model = FeatureClassifier(create_head(config, features.shape[1], labels.shape[1], own))
+        learns = METHODS[method](checked, own, features.shape[1])
+        fit = FeatureFit(config, model, learns, features[kept], own, reach=1.0)
+        fit.run()
         logits[left_out] = fit.score(features[left_out])
     return logits.numpy()
 

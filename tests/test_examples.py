@@ -1,6 +1,7 @@
 """The examples of trilabel in other loops are complete, short, and learn; where their package is missing, they wait."""
 
 import json
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,18 @@ def test_an_example_learns(name: str, by_chance: float, monkeypatch: pytest.Monk
 
 
 def test_all_examples_are_here_and_short() -> None:
-    assert {file.stem for file in EXAMPLES.glob("*.py")} == NEEDED.keys()
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == {*NEEDED, "label_loop"}
     for file in EXAMPLES.glob("*.py"):
-        assert len(file.read_text().splitlines()) < 60, file
+        assert len(file.read_text().splitlines()) < (60 if file.stem in NEEDED else 90), file
+
+
+def test_the_loop_of_labels_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr("trilabel.data.scenes", partial(scenes, size=32))
+    found = import_module("label_loop").main(str(tmp_path), images=120, turns=2, budget=100, epochs=1)
+    assert [turn[0] for turn in found] == [0, 100]
+    assert found[1][1] > found[0][1]  # what was answered is right
+    assert (tmp_path / "loop.png").stat().st_size > 10_000
 
 
 def test_the_notebook_runs_and_says_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trilabel.labels.expected_positives import expected_positives
     from trilabel.methods import register_method
     from trilabel.models.heads import register_head
+    from trilabel.planning.api import plan
     from trilabel.training.api import train
     from trilabel.training.run_folder import Run
 
@@ -41,6 +42,7 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "plan",
     "recipes",
     "register_format",
     "register_head",
@@ -68,6 +70,7 @@ _NAMES = {
     "expected_positives": "labels.expected_positives",
     "export": "inference.export.api",
     "load": "inference.loading",
+    "plan": "planning.api",
     "register_format": "data.formats",
     "register_head": "models.heads",
     "register_method": "methods",

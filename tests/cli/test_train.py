@@ -13,6 +13,9 @@ import pytest
 from tests.support.command_line import QUICK, Capture, call, complaint, result
 from tests.support.runs import same, tensors_of
 from tests.support.stopped import forked_script, stopped_command
+from trilabel import data
+from trilabel.labels import Labels, simulate
+from trilabel.review.store import AnswerStore, Record
 from trilabel.training import checkpoint
 from trilabel.training.run_lock import lock_run
 
@@ -37,6 +40,45 @@ def test_hidden_labels_and_method_settings(tmp_path: Path, capsys: Capture) -> N
     assert trained["best"]["val"]["known_share"] == 1  # only training labels were hidden
     labels = np.load(out / "labels.npz")
     assert len(labels["values"]) == pytest.approx(0.1 * 320 * 14, rel=0.1)
+
+
+def test_what_people_confirmed_is_known(tmp_path: Path, capsys: Capture) -> None:
+    """Answers come after labels are hidden; the method is chosen without them, and a resumed run reads them again."""
+    scenes = data.scenes()
+    hidden = simulate.single_positive(scenes.labels[scenes.rows_of("train")], seed=0)
+    present, unknown = np.argwhere(hidden.to_signed() > 0), np.argwhere(hidden.to_signed() == 0)
+    asked = [*unknown[:300], present[0]]
+    labels = {(str(hidden.ids[row]), str(hidden.classes[column])): (row, column) for row, column in asked}
+    store, out, quick = AnswerStore(tmp_path / "answers.db"), tmp_path / "run", (*QUICK, "--val", "none")
+    store.add(Record("b", image, cls, -1, False, "anna", "", "grid", "", 1, 0.9, "run", "") for image, cls in labels)
+    store.close()
+    command = (
+        "train",
+        "scenes",
+        "--hide",
+        "single-positive",
+        "--hide-seed",
+        "0",
+        "--answers",
+        store.path,
+        "--out",
+        out,
+    )
+    assert call(*command, *quick) == 0
+    told = capsys.readouterr().err
+    assert "301 labels confirmed by people, 1 of them against the data" in told
+    assert config_of(out)["method"] == "posterior" and config_of(out)["settings"] == {"rates": "one-of-k"}
+    learned = Labels.load(out / "labels.npz").to_signed()
+    assert all(learned[place] == -1 for place in labels.values())
+    assert (learned != 0).sum() == (hidden.to_signed() != 0).sum() + 300
+    table = tmp_path / "answers.csv"
+    table.write_text("image,class,answer\n" + "".join(f"{image},{cls},0\n" for image, cls in labels))
+    (tmp_path / "answers.db").unlink()
+    assert "answers.db: no such file" in complaint(capsys, "train", "--resume", out)
+    command = ("train", "scenes", "--hide", "single-positive", "--hide-seed", "0", "--answers", table, "--out", out)
+    assert call(*command, *quick, "--overwrite") == 0
+    np.testing.assert_array_equal(Labels.load(out / "labels.npz").to_signed(), learned)
+    assert call("evaluate", out) == 0  # of the data as it is
 
 
 def test_another_method_does_not_take_over_the_settings_of_the_recipe(

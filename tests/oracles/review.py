@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 
-def order_of_questions(order: str, chances: Any, known: Any, positives: int, negatives: int) -> list[int]:
+def order_of_questions(order: str, chances: Any, known: Any, positives: int) -> list[int]:
     """Positions, the first to be asked first."""
     worth = {}
     for place, (chance, label) in enumerate(zip(chances, known, strict=True)):
@@ -14,7 +14,7 @@ def order_of_questions(order: str, chances: Any, known: Any, positives: int, neg
         doubt = 4 * chance * (1 - chance)
         worth[place] = {
             "uncertain": doubt,
-            "valuable": doubt * (chance * (1 / (1 + positives)) + (1 - chance) * (1 / (1 + negatives))),
+            "valuable": chance * doubt / np.sqrt(np.float32(1 + positives)),
             "positives": chance,
             "mistakes": 1 - chance if label > 0 else chance,
         }[order]

@@ -60,7 +60,7 @@ def test_the_pass_counts_every_label_once(
     unknown = (known == 0) & ~np.isnan(chances)
     np.testing.assert_array_equal(found.worth_asking, (unknown & (chances >= 0.05)).sum(0))
     for order in module.IMAGE_ORDERS:
-        worth = orders.worth(order, chances, known, proposals.positives, proposals.negatives)
+        worth = orders.worth(order, chances, known, proposals.positives)
         np.testing.assert_allclose(
             found.image_worth[order], np.where(unknown, worth, 0).sum(1), rtol=1e-4, atol=1e-5, err_msg=order
         )

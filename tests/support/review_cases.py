@@ -1,6 +1,7 @@
 """A small data set with proposals, made without a model, and the server that asks about it."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -76,7 +77,9 @@ class Servers:
         assert self._parent.stdin and self._parent.stdout
         self._parent.stdin.write("start\n")
         self._parent.stdin.flush()
-        self._number = int(self._parent.stdout.readline())
+        told = self._parent.stdout.readline().strip()
+        assert told.isdigit(), f"the server did not start: {told}"
+        self._number = int(told)
 
     def kill(self) -> None:
         """Ends the server as a power failure of its process would."""
@@ -109,15 +112,19 @@ def _serve_again_and_again(folder: Path, port: int, votes: int) -> None:
                 with serving(dataset, proposals, options, TOKEN) as (_, serve):
                     print(os.getpid(), flush=True)
                     serve()
+            except BaseException as error:  # whoever waits for the number must not wait for ever
+                print(repr(error), flush=True)
             finally:
                 os._exit(0)
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port that nobody listens at, and that no connection is given by chance while the server is down."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no free port")
 
 
 if __name__ == "__main__":

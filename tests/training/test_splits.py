@@ -1,5 +1,7 @@
 """Which rows a run learns from and is judged by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from trilabel.config import Config
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
-from trilabel.training.splits import check_validation, split_for_training, validation_truth
+from trilabel.training.splits import check_validation, judged_labels, split_for_training, validation_truth
 
 quick = settings(max_examples=50, deadline=None)
 
@@ -149,3 +151,13 @@ def test_labels_are_drawn_before_or_after_the_split():
         assert one.dataset.labels[one.val] == full[one.val], "validation is whole"
         assert (one.labels.to_signed() > 0).sum(1).tolist() == [1] * 44 == (one.labels.to_signed() != 0).sum(1).tolist()
     assert first.labels == simulate.single_positive(full[5:])[first.train - 5] != after.labels
+
+
+def test_negatives_that_people_were_asked_for_are_no_sample_of_the_others() -> None:
+    """Where the data names one positive of an image, statistics rest on positives, and the rest counts as absent."""
+    labels = Labels.from_signed([[1, 0, -1], [1, 1, 0]])
+    own = replace(Config(), method="posterior", settings={"rates": "one-of-k"})
+    assert judged_labels(own, labels).to_signed().tolist() == [[1, 0, 0], [1, 1, 0]]
+    assert np.asarray(validation_truth(judged_labels(own, labels))).tolist() == [[1, -1, -1], [1, 1, -1]]
+    for other in (replace(own, settings={}), replace(own, method="known-only", settings={})):
+        assert judged_labels(other, labels) is labels

@@ -148,7 +148,7 @@ def read_training_data(source: Mapping[str, Any], config: Config) -> "TrainingSp
 
 def _read_source(source: Mapping[str, Any]) -> "Dataset":
     """The data set of a run, with no labels hidden, and without those that a model predicted."""
-    own = ("data", "hide", "hide_seed", "provenance")
+    own = ("data", "hide", "hide_seed", "provenance", "answers")
     dataset = read_data(source["data"], {name: value for name, value in source.items() if name not in own})
     if "provenance" not in source:
         return dataset
@@ -167,6 +167,8 @@ def with_absolute_paths(source: Mapping[str, Any]) -> dict[str, Any]:
     from trilabel.data import formats
 
     data = source["data"]
+    if "answers" in source:
+        source = {**source, "answers": absolute_path(str(source["answers"]))}
     if are_scenes(data):
         return dict(source)
     files = {name for name, what in _splits(source).items() if isinstance(what, str)}

@@ -26,6 +26,7 @@ from trilabel.cli.lists import Components, Methods, Recipes
 from trilabel.cli.maps import Maps
 from trilabel.cli.options import options_of
 from trilabel.cli.parsing import Command, base_of, parse_command
+from trilabel.cli.plan import PlanQuestions
 from trilabel.cli.predict import Predict
 from trilabel.cli.report import Report
 from trilabel.cli.review import Review
@@ -56,6 +57,7 @@ COMMANDS: dict[str, type[Any]] = {
     "similar": Similar,
     "report": Report,
     "review": Review,
+    "plan": PlanQuestions,
     "weights": Weights,
     "methods": Methods,
     "components": Components,

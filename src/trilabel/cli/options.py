@@ -19,7 +19,7 @@ from trilabel.config import Config
 GROUPS = ("", "data", "model", "training", "output")
 _CONFIG_GROUPS = {"method": "model", "train_split": "data", "stages": "training"}
 _OWN_GROUPS = {
-    **dict.fromkeys(("data", "sets", "split", "hide", "hide_seed", "test"), "data"),
+    **dict.fromkeys(("data", "sets", "split", "hide", "hide_seed", "answers", "test"), "data"),
     **dict.fromkeys(("recipe", "set", "trust"), "model"),
     **dict.fromkeys(("out", "resume", "overwrite", "json", "keep", "layout", "to", "safe_cells"), "output"),
 }

@@ -50,7 +50,7 @@ class Review:
         dataset = read_data(self.data, self.reading.chosen())
         names = ("run", "store", "questions", "votes", "random_share", "host", "port", "device", "broken")
         options = ReviewOptions(**{name: getattr(self, name) for name in names})
-        proposals = open_proposals(dataset, options)
+        proposals = open_proposals(dataset, self.run, self.device, self.broken)
         with serving(dataset, proposals, options) as (link, serve):
             if not is_loopback(self.host):
                 log.warning("whoever can read the network can read the link and the images: nothing is encrypted")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 import trilabel as tl
+from trilabel.cli.answers import read_any_answers
 from trilabel.cli.arguments import NamesAndValues, OptionalDataPath, Trust, UsageError, absolute_path, flag, split_pair
 from trilabel.cli.data_options import DataOptions, Reading, are_scenes, read_training_data, with_absolute_paths
 from trilabel.cli.render import print_json, print_line, print_metrics
@@ -60,6 +61,9 @@ class Train:
     leave images out: images=0.1, images=0.1+single-positive."""
     hide_seed: int | None = None
     """Seed of the hidden labels; none: that of the label setting."""
+    answers: Path | None = None
+    """Answers of people (the store of trilabel review, or an audit table filled in): what they confirmed is known, also
+    where the data says the contrary."""
     resume: Path | None = None
     """Resume the run in this folder, with its data and settings."""
     trust: Trust = ()
@@ -94,7 +98,8 @@ class Train:
             source, config, out = self._resumed(self.resume)
         else:
             config, out = self.chosen_config(), self.out or Path("runs") / f"{Path(self.data).stem}-{self.recipe}"
-            source = with_absolute_paths({"data": self.data, **self.reading.chosen()})
+            asked = {} if self.answers is None else {"answers": self.answers}
+            source = with_absolute_paths({"data": self.data, **self.reading.chosen(), **asked})
             source |= {"hide": self.hide, "hide_seed": self.hide_seed} if self.hide else {}
             source |= {"provenance": absolute_path(str(self.provenance))} if self.provenance else {}
         resume = self.resume is not None
@@ -102,7 +107,8 @@ class Train:
             with lock_run(out):  # before data is read, which may take long
                 RunFolder(out).check(resume, self.overwrite)
         split = read_training_data(source, config)
-        return tl.train(split, config, out, resume=resume, overwrite=self.overwrite, source=source)
+        answers = read_any_answers(Path(source["answers"])) if "answers" in source else []
+        return tl.train(split, config, out, answers=answers, resume=resume, overwrite=self.overwrite, source=source)
 
     def chosen_config(self) -> Config:
         """The configuration of a new run: that of the recipe, changed by the flags and by --set."""

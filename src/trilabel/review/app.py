@@ -80,7 +80,7 @@ class App:
         """A new sheet gets an address of its own, so that reloading shows it again."""
         who, query = _who(request), request.query_params
         column = request.path_params.get("column", -1)
-        view = view_of(request.path_params.get("kind", "grid"), column, query, self._classes, self._desk.default_order)
+        view = view_of(request.path_params.get("kind", "grid"), column, query, self._classes)
         given = query.get("sheet", "")
         sheet = await self._apart(self._desk.sheet, who, view, given, "new" in query)
         if sheet.id != given and sheet.cards:

@@ -61,11 +61,6 @@ class Desk:
         self._asked: dict[View, tuple[int, int]] = {}  # questions handed out, and how many of them at random
         self.lock = threading.Lock()
 
-    @property
-    def default_order(self) -> orders.Order:
-        """What to ask first where nobody chose: where nothing is known to be absent, positives are what is missing."""
-        return "valuable" if self.proposals.negatives.any() else "positives"
-
     def close(self) -> None:
         """Writes what waits."""
         self._writer.close()

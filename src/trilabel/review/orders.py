@@ -15,6 +15,8 @@ Floats = NDArray[np.floating[Any]]
 Order = Literal["uncertain", "valuable", "positives", "mistakes", "random"]
 T = TypeVar("T")
 
+DEFAULT: Order = "valuable"  # needs the fewest questions for an mAP: docs/results/review.md
+
 ORDERS: dict[Order, str] = {
     "uncertain": "most uncertain first",
     "valuable": "most valuable for its class first",
@@ -34,19 +36,17 @@ def uncertainty(probabilities: Floats) -> Floats:
     return found
 
 
-def value_for_class(probabilities: Floats, positives: ArrayLike, negatives: ArrayLike) -> Floats:
-    """Uncertainty, weighted by how much the expected answer adds to the known labels of its class.
+def value_for_class(probabilities: Floats, positives: ArrayLike) -> Floats:
+    """p · uncertainty / √(1 + known positives of the class): what is probable, not certain, and of a scarce class.
 
-    One more positive of n counts 1 / (n + 1), and so does one more negative. So a class of which much is known waits;
-    where positives are scarce, labels that are probably present come first, and where nothing is known to be absent,
-    those that are probably not. positives, negatives: known labels of the class, numbers or one for each probability.
+    A positive tells more of a class than a negative does, and the more, the fewer are known; what the model is sure of
+    tells nothing new. positives: known ones of the class, a number or one for each probability.
 
-    >>> p = np.array([0.2, 0.5, 0.8])
-    >>> value_for_class(p, 4, 999).argmax(), value_for_class(p, 999, 4).argmax()
-    (np.int64(2), np.int64(0))
+    >>> p = np.array([0.2, 0.6, 0.95])
+    >>> value_for_class(p, 0).argmax(), value_for_class(p, [0, 99, 99]).argmax()
+    (np.int64(1), np.int64(0))
     """
-    present, absent = 1 / (1 + np.asarray(positives)), 1 / (1 + np.asarray(negatives))
-    found: Floats = uncertainty(probabilities) * (probabilities * present + (1 - probabilities) * absent)
+    found: Floats = probabilities * uncertainty(probabilities) / np.sqrt(1 + np.asarray(positives, np.float32))
     return found
 
 
@@ -61,14 +61,13 @@ def worth(
     probabilities: Floats,
     known: NDArray[np.int8],
     positives: ArrayLike = 0,
-    negatives: ArrayLike = 0,
     seed: int = 0,
 ) -> Floats:
     """What each question is worth: the higher, the sooner it is asked; −inf where there is nothing to ask.
 
     Arrays have any one shape, such as images × classes. Nothing is asked about an image that has no score (NaN), nor
-    about known labels (+1, −1), except for mistakes, which are asked about known ones alone. positives and negatives,
-    known labels of each class, are for the order "valuable" and the seed is for "random".
+    about known labels (+1, −1), except for mistakes, which are asked about known ones alone. positives, known ones of
+    each class, are for the order "valuable", and the seed is for "random".
 
     >>> worth("positives", np.array([0.2, 0.9, 0.6]), np.array([0, 1, 0]))
     array([ 0.2, -inf,  0.6])
@@ -77,7 +76,7 @@ def worth(
         case "uncertain":
             found = uncertainty(probabilities)
         case "valuable":
-            found = value_for_class(probabilities, positives, negatives)
+            found = value_for_class(probabilities, positives)
         case "positives":
             found = probabilities
         case "mistakes":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from trilabel.errors import TrilabelError
 from trilabel.printable import printable
 from trilabel.review.desk import Given
-from trilabel.review.orders import Order
+from trilabel.review.orders import DEFAULT, Order
 from trilabel.review.views import KINDS, View
 
 _LONGEST_NAME, _LONGEST_ID = 40, 64
@@ -40,15 +40,15 @@ def person(name: str) -> str:
     return found
 
 
-def view_of(kind: str, column: int, query: Mapping[str, str], classes: int, order: Order) -> View:
-    """The view that an address names; order: where it names none."""
+def view_of(kind: str, column: int, query: Mapping[str, str], classes: int) -> View:
+    """The view that an address names."""
     if kind not in KINDS or (kind == "grid" and not 0 <= column < classes):
         raise BadRequest("There is no such page.")
     try:
         return View(
             kind,
             column,
-            cast(Order, query.get("order") or order),
+            cast(Order, query.get("order") or DEFAULT),
             query.get("text", "").strip(),
             query.get("split", ""),
             float(query.get("low") or 0) + 0.0,

@@ -47,9 +47,9 @@ class ReviewOptions:
     broken: str = "stop"
 
 
-def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
+def open_proposals(dataset: Dataset, run: Path, device: str = "auto", broken: str = "stop") -> Proposals:
     """What a run proposes for a data set; scores that are missing are computed first."""
-    prepared, files = prepare_scores(options.run, dataset, options.device, options.broken), RunFiles(options.run)
+    prepared, files = prepare_scores(run, dataset, device, broken), RunFiles(run)
     logits = np.load(prepared.scores, mmap_mode="r", allow_pickle=False)
     names, own = list(map(str, dataset.classes)), (prepared.thresholds, prepared.slope, prepared.shifts)
     limits = proposal_limits(files.path / "completion.json", names, *own)
@@ -60,7 +60,7 @@ def open_proposals(dataset: Dataset, options: ReviewOptions) -> Proposals:
             "for them are too sure; a run with --val folds scores each image without having learned from it"
         )
     calibrated = limits.slope, limits.shifts, limits.present_from, limits.absent_to
-    return Proposals(dataset.labels, logits, *calibrated, held_out, str(options.run))
+    return Proposals(dataset.labels, logits, *calibrated, held_out, str(run))
 
 
 def open_desk(dataset: Dataset, proposals: Proposals, options: ReviewOptions) -> "Desk":

@@ -42,8 +42,7 @@ def survey(proposals: Proposals) -> Survey:
     worth = {order: np.zeros(images, np.float32) for order in IMAGE_ORDERS}
     mistakes, chances = np.zeros(0, np.int64), np.zeros(0, np.float32)
     step = max(1, _LABELS_AT_ONCE // max(1, classes))
-    present = (1 / (1 + proposals.positives)).astype(np.float32)
-    absent = (1 / (1 + proposals.negatives)).astype(np.float32)
+    scarcity = orders.value_for_class(np.array(0.5, np.float32), proposals.positives) * 2
     with progress("looking at proposals, images", images) as advance:
         for start in range(0, images, step):
             rows = slice(start, min(start + step, images))
@@ -65,7 +64,7 @@ def survey(proposals: Proposals) -> Survey:
             doubt = orders.uncertainty(values)
             worth["uncertain"][rows], worth["positives"][rows] = doubt.sum(1), values.sum(1)
             # value_for_class, summed over the classes of an image
-            worth["valuable"][rows] = doubt @ absent + (doubt * values) @ (present - absent)
+            worth["valuable"][rows] = (doubt * values) @ scarcity
             proposals.let_go()
             advance(rows.stop - rows.start)
     parts: tuple[Any, ...] = (*proposed.values(), *of_image.values(), proposals.present_from, proposals.absent_to)

@@ -45,7 +45,7 @@ class View:
 
     kind: Kind
     column: int = -1  # the class of a grid
-    order: orders.Order = "valuable"
+    order: orders.Order = orders.DEFAULT
     text: str = ""  # in the id of an image
     split: str = ""
     low: float = 0.0  # probabilities
@@ -100,8 +100,8 @@ class Views:
 
     def _ordered_column(self, view: View) -> NDArray[np.int64]:
         values, known = self._proposals.column(view.column)
-        positives, negatives = self._proposals.positives[view.column], self._proposals.negatives[view.column]
-        return orders.best_first(orders.worth(view.order, values, known, positives, negatives, view.column))
+        positives = self._proposals.positives[view.column]
+        return orders.best_first(orders.worth(view.order, values, known, positives, view.column))
 
     def _ordered_images(self, view: View) -> NDArray[np.int64]:
         if view.order == "random":
@@ -151,6 +151,6 @@ class Cards:
         """The classes to ask about in an image."""
         values, known = self._proposals.row(row)
         order: orders.Order = "uncertain" if self._view.order == "random" else self._view.order
-        worth = orders.worth(order, values, known, self._proposals.positives, self._proposals.negatives)
+        worth = orders.worth(order, values, known, self._proposals.positives)
         worth[~((values >= max(LEAST, self._view.low)) & (values <= self._view.high))] = -np.inf
         return [int(column) for column in orders.best_first(worth, _MOST_QUESTIONS)]

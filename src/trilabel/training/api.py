@@ -3,7 +3,7 @@
 import gc
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from lightning_fabric import Fabric
 
 from trilabel.config import Config
 from trilabel.data import read
+from trilabel.data.answers import Answer, with_answers
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import lost_worker_explained, open_images
 from trilabel.data.left_out import write_left_out
@@ -26,7 +27,7 @@ from trilabel.plugin_files import trust as trust_files
 from trilabel.plugins import InUse, in_use
 from trilabel.plugins import restore as restore_plugins
 from trilabel.recipes import resolve
-from trilabel.training.choices import changed, with_choices
+from trilabel.training.choices import changed, with_choices, with_method
 from trilabel.training.description import RunDescription
 from trilabel.training.launch import check_all_see, is_first_process, launch, with_devices
 from trilabel.training.loop import fit
@@ -46,6 +47,7 @@ def train(
     out: str | Path | None = None,
     *,
     images: str | Path | None = None,
+    answers: Sequence[Answer] = (),
     resume: bool = False,
     overwrite: bool = False,
     source: Mapping[str, Any] | None = None,
@@ -57,6 +59,8 @@ def train(
     dataset: a file or folder that `data.read` reads (its images in the folder `images`), or a data set, split already
         (`split_for_training`) or not.
     recipe: a name (see `trilabel recipes`) or a Config.
+    answers: of people, as `review.store.read_answers` reads them: what most of them said is known, also where the data
+        says the contrary; without a majority a label stays as it is.
     out: the run folder; none: runs/NAME. An existing one is an error unless `resume` (continue where it stopped) or
         `overwrite`.
     source: how to read the data set again; kept in the run folder so that the command line can resume by folder alone.
@@ -74,6 +78,8 @@ def train(
     elif images is not None:
         raise TrilabelError("images: a data set knows its images; give them with the path of a table")
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
+    if answers:
+        config, split = _with_answers(config, split, answers)
     folder = RunFolder(Path(out or "runs/first"))
     if resume and folder.is_described():
         folder.read().require(["method", "head"], folder.path, unchanged=True)
@@ -84,6 +90,18 @@ def train(
     # One of several processes held the lock so far: nobody may have started another run here.
     with lock_run(folder.path) if is_first_process() else nullcontext():
         return folder.run()
+
+
+def _with_answers(config: Config, split: TrainingSplit, answers: Sequence[Answer]) -> tuple[Config, TrainingSplit]:
+    """What people confirmed as known labels; the method is chosen without them.
+
+    Questions are asked where an answer helps, so that answers say nothing of how often other labels are known.
+    """
+    if config.method == "auto":
+        config = with_method(config, split, to_be_answered=True)
+    dataset, applied = with_answers(split.dataset, answers)
+    log.info(f"answers: {applied.describe()}")
+    return config, split._replace(dataset=dataset)
 
 
 def prepare_torch() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from trilabel.config import Config
 from trilabel.errors import unknown_name_error
 from trilabel.log import log
-from trilabel.methods import choose_method
+from trilabel.methods import check_method, choose_method
+from trilabel.methods.posterior.sources import find_source
 from trilabel.models.backbone import is_run
 from trilabel.training.plan import with_plan
 from trilabel.training.run_folder import RunFolder
@@ -38,11 +39,20 @@ def with_choices(config: Config, split: TrainingSplit, started: RunFolder | None
     return with_normalized_features(config, started)
 
 
-def with_method(config: Config, split: TrainingSplit) -> Config:
-    """The configuration with a method instead of "auto"."""
+def with_method(config: Config, split: TrainingSplit, to_be_answered: bool = False) -> Config:
+    """The configuration with a method instead of "auto".
+
+    to_be_answered: labels that people answered are still to come, by which it must not choose again.
+    """
     validation = split.dataset.labels[split.val]
     chosen = choose_method(split.labels, validation, config.settings, config.relabel != "none")
-    config = replace(config, method=chosen.method, settings=chosen.settings)
+    settings = dict(chosen.settings)
+    if to_be_answered and chosen.method == "posterior" and "rates" not in settings:
+        # Images with one positive each no longer look so once some have two; other sources stay what they are.
+        checked = check_method("posterior", settings, split.labels, validation)
+        if find_source(checked, split.labels, validation).kind == "one-of-k":
+            settings["rates"] = "one-of-k"
+    config = replace(config, method=chosen.method, settings=settings)
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
     log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
     if chosen.note:

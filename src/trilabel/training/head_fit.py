@@ -18,7 +18,7 @@ from trilabel.log import log
 from trilabel.models.heads.gap import GapHead
 from trilabel.training.reach import choose_reach, class_logits, fit_schedule
 from trilabel.training.setup import Job
-from trilabel.training.splits import validation_truth
+from trilabel.training.splits import judged_labels, validation_truth
 from trilabel.training.stages import Stage
 
 _BATCH = 256  # at least, where there are as many images
@@ -34,7 +34,7 @@ def plan_fit(job: Job, stage: Stage, images: ImageSource) -> "HeadFit":
     """How the stage fits its head; at the start of the stage, the head's weights are set to where the fit begins."""
     config, head, now = job.config, job.model.head, job.state.progress
     assert isinstance(head, GapHead) and isinstance(images.store, Tensor)
-    labels = validation_truth(job.labels)
+    labels = validation_truth(judged_labels(config, job.labels))
     if (now.epoch, now.step) == (1, 0) and not (config.keep_head and config.weights):
         start_fit(head, images.store, labels, own_bias=not stage.warm_up and job.method.initial_logits() is not None)
     job.reach = job.fabric.broadcast(choose_reach(head.normalized(images.store), labels))

@@ -26,7 +26,7 @@ from trilabel.training.feature_fit import FeatureFit
 from trilabel.training.head_fit import fits_head
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.setup import Job, method_features
-from trilabel.training.splits import validation_truth
+from trilabel.training.splits import judged_labels, validation_truth
 
 _COUNT = 5
 _SEED = 0  # not the run's: runs with different seeds should differ by their seed only
@@ -72,7 +72,7 @@ def judge_out_of_fold(job: Job) -> Tensor:
         raise TrilabelError(f"{job.folder.path}: a head fitted to a part of the images gives NaN; train with --val 0.2")
     with replacing(job.folder.out_of_fold) as temporary, temporary.open("wb") as file:
         np.save(file, logits.numpy())
-    truth = validation_truth(job.labels)
+    truth = validation_truth(judged_labels(job.config, job.labels))
     record = replace(
         job.folder.best_record(),
         val=metrics.evaluate(logits, truth, threshold=0.0),

@@ -123,6 +123,20 @@ def check_validation(labels: Labels, select: str) -> None:
         log.info(f"{labels.known_share:.1%} of validation labels are known; scores are over these only")
 
 
+def judged_labels(config: Config, labels: Labels) -> Labels:
+    """The labels of training images that statistics may rest on.
+
+    Where each image's positives are all that the data names (posterior with rates=one-of-k), negatives come from people
+    who were asked where a model doubted. They say nothing of other labels, and are left out: absent by default.
+    """
+    if config.method != "posterior" or config.settings.get("rates") != "one-of-k":
+        return labels
+    positives = labels.csr.copy()
+    positives.data[positives.data < 0] = 0
+    positives.eliminate_zeros()
+    return Labels.from_csr(positives, labels.classes, labels.ids)
+
+
 def validation_truth(labels: Labels) -> Labels | NDArray[np.int8]:
     """The labels for validation: the known ones or, if none is absent, with all unknown ones as absent.
 

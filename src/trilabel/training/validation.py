@@ -22,7 +22,7 @@ from trilabel.training.finite import check_scores
 from trilabel.training.out_of_fold import judge_out_of_fold
 from trilabel.training.record import EpochRecord
 from trilabel.training.setup import Job
-from trilabel.training.splits import FOLDS
+from trilabel.training.splits import FOLDS, judged_labels
 from trilabel.training.stages import Stage
 from trilabel.training.validation_scores import save_validation_scores
 
@@ -66,7 +66,8 @@ def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
     """Fits how the best model decides, on images that it did not learn from, and writes it to the run folder."""
     if job.config.val == FOLDS:
         if job.processes.is_first:
-            _decide(job, judge_out_of_fold(job), job.labels, "training images, each scored by a head fitted without it")
+            judged = judged_labels(job.config, job.labels)
+            _decide(job, judge_out_of_fold(job), judged, "training images, each scored by a head fitted without it")
         return
     if not len(images):
         return

@@ -7,6 +7,8 @@ from tests.support.logistic_problem import CLASSES, logistic_problem, observed, 
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods import create_method
+from trilabel.methods.posterior import PosteriorSettings
+from trilabel.methods.posterior.sources import find_source
 
 TRUTH = logistic_problem(1000)[1].astype(np.int8)
 FULL = Labels.from_signed(logistic_problem(100, seed=7)[1].astype(np.int8))
@@ -94,3 +96,12 @@ def test_tables(tmp_path):
     table.write_text("class,positives,negatives\n" + "".join(f"{name},0.5,1\n" for name in names), encoding="utf-8")
     with pytest.raises(TrilabelError, match="are all known; give a share below 1"):
         made(TAGS, {"table": str(table)})
+
+
+def test_positives_that_people_added_do_not_make_classes_more_frequent() -> None:
+    """The more of an image's positives are named, the larger the share of all that is; it was once one of them."""
+    one, two = Labels.from_signed([[1, 0, 0, 0]] * 4), Labels.from_signed([[1, 1, 0, -1]] * 4)
+    settings = PosteriorSettings(rates="one-of-k")
+    first, second = (find_source(settings, labels, None).rates.positives for labels in (one, two))
+    np.testing.assert_allclose(first, 1 / 1.5)
+    np.testing.assert_allclose(second, 1 / 1.5)

@@ -107,7 +107,10 @@ def _one_of_k(labels: Labels, validation: Labels | None) -> Source:
             f"posterior: labels nearly exclude each other ({expected.value:.2f} positives per image), which one-of-k "
             "does not know; use --set rates=shares, or assume-negative"
         )
-    return Source("one-of-k", _constant(labels, min(1, 1 / max(expected.value, 1)), 0), tuple(notes))
+    # One of each image at first; people who were asked may have added others.
+    present, _ = labels[~full_rows(labels)].counts_per_image()
+    named = float(present[present > 0].mean()) if present.any() else 1.0
+    return Source("one-of-k", _constant(labels, min(1, named / max(expected.value, 1)), 0), tuple(notes))
 
 
 def _can_fit(labels: Labels) -> bool:
