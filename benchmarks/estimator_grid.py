@@ -43,7 +43,7 @@ PEERS = ("known", "known cv", "absent", "absent cv", "elkan-noto", "elkan-noto c
 LINEAR = "auto, linear"
 METHODS = (
     *("auto", LINEAR, "known-only", "assume-negative", "posterior", "expected-positive", "role", "large-loss", "focal"),
-    *("asymmetric", "hill", "splc", "selective", "ranking", "imcl", "latent-noise"),
+    *("asymmetric", "hill", "splc", "selective", "ranking", "imcl", "self-training", "latent-noise"),
 )
 SETTINGS: dict[str, Callable[[Labels, int], Labels]] = {
     "10 %": lambda labels, seed: simulate.keep_share(labels, 0.1, seed=seed),

@@ -19,6 +19,7 @@ import trilabel as tl
 from tests.estimator.conftest import Toy, toy
 from trilabel.errors import TrilabelError
 from trilabel.estimator import EXPECTED_FAILED_CHECKS, TriLabelClassifier, known_map_scorer
+from trilabel.methods.known_only import KnownOnly
 
 QUICK = {"hidden": (), "epochs": 5, "reach": 1.0, "thresholds": 0.5, "random_state": 0}
 
@@ -238,6 +239,17 @@ def test_parts_teach_nearly_as_much_as_all_at_once() -> None:
     assert (first.predict(data.others) == data.other_truth).mean() > 0.8
     assert "540 validation images" in first.decisions_.basis  # scored before they were learned
     assert first.transduction_.shape == (60, 6)
+
+
+def test_a_part_is_learned_as_the_last_epoch_was(half_planes: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods that count unknown as absent at first would otherwise never do more."""
+    seen, step = set[tuple[int, int]](), KnownOnly.step
+    found = quick(method="known-only").fit(half_planes.X, half_planes.y)
+    monkeypatch.setattr(
+        KnownOnly, "step", lambda self, model, batch: seen.add((batch.epoch, batch.epochs)) or step(self, model, batch)
+    )
+    found.partial_fit(half_planes.X, half_planes.y)
+    assert seen == {(5, 5)}
 
 
 def test_a_network_learns_in_parts(rings: Toy) -> None:

@@ -109,9 +109,12 @@ def fit_further(plan: Plan, fitted: Fitted, samples: Samples, seen: int) -> None
     passes = math.ceil(_PART_STEPS / math.ceil(len(samples) / plan.batch_size))
     steps, size = math.ceil(len(samples) / plan.batch_size) * passes, samples.inputs.encoder.size
     further = way(plan.reach, seen + len(samples), size) - way(plan.reach, seen, size)
-    stage = Stage("part", 1, further / steps if fitted.network.is_linear else _NETWORK_LR, linear=True)
+    # The last epoch of the fit once more: methods begin cautiously, and should not begin again with each part.
+    stage = Stage("part", plan.epochs, further / steps if fitted.network.is_linear else _NETWORK_LR, linear=True)
     run = _SampleFit(replace(plan, seed=plan.seed + seen), fitted, samples, lambda _: None)
-    run.train(0, HeadFit(stage, replace(run.config, lr_schedule="constant"), passes, fitted.network.is_linear))
+    run.train(
+        0, HeadFit(stage, replace(run.config, lr_schedule="constant"), passes, fitted.network.is_linear), plan.epochs
+    )
 
 
 @torch.no_grad()
@@ -147,9 +150,9 @@ class _SampleFit(FeatureFit):
             passes, lr = math.ceil(_NETWORK_STEPS / (math.ceil(count / self.config.batch_size) * epochs)), _NETWORK_LR
         return HeadFit(replace(stage, lr=lr), self.config, passes, self._network.is_linear)
 
-    def train(self, number: int, fit: HeadFit) -> None:
+    def train(self, number: int, fit: HeadFit, first_epoch: int = 1) -> None:
         """Weights of samples are those of the last batch until it ends."""
-        super().train(number, fit)
+        super().train(number, fit, first_epoch)
         self._network.weights = None
 
     def batch(self, positions: NDArray[np.int64], epoch: int, lr: float) -> Batch:

@@ -87,13 +87,13 @@ class FeatureFit:
         start_fit(head, features, validation_truth(self.labels), own_bias=logits is not None)
         return head_fit(self.config, stage, features, self.reach)
 
-    def train(self, number: int, fit: HeadFit) -> None:
-        """The epochs of a stage, the `number`-th."""
+    def train(self, number: int, fit: HeadFit, first_epoch: int = 1) -> None:
+        """The epochs of a stage, the `number`-th, from the first or a later one on."""
         stage, config = fit.stage, fit.config
         groups = [(list(self.model.parameters()), 1.0), *self.method.parameter_groups(stage.lr)]
         optimizer = create_optimizer(config, groups, stage.lr, fit.by_rows)
         ema = ModelEma(self.model, config.ema) if config.ema else None
-        for epoch in range(1, stage.epochs + 1):
+        for epoch in range(first_epoch, stage.epochs + 1):
             order = epoch_order(len(self.features), config.batch_size, (config.seed, number, epoch), passes=fit.passes)
             self._start_epoch(stage, epoch)
             for step, positions in enumerate(order.batches):
