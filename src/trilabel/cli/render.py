@@ -65,9 +65,15 @@ def print_entries(entries: Mapping[str, Sequence[str]]) -> None:
     for name, lines in entries.items():
         print_line(name)
         for line in lines:
+            # Options and paths are for pasting: they are never broken.
             print(
                 textwrap.fill(
-                    printable(line), width, initial_indent="    ", subsequent_indent="      ", break_long_words=False
+                    printable(line),
+                    width,
+                    initial_indent="    ",
+                    subsequent_indent="      ",
+                    break_long_words=False,
+                    break_on_hyphens=False,
                 )
             )
 
