@@ -101,7 +101,7 @@ def plot(results: list[DemoResult]) -> Any:
     by_place = {(result.labels, result.way): result for result in results}
     known = {result.labels: result.known for result in results}
     settings = [name for name in LABEL_SETTINGS if name != ALL]
-    groups = [f"{name}\n({known[name]:,} of {known[ALL]:,} known)" for name in settings]
+    groups = [f"{name}\n({known[name]:,} known)" for name in settings]
 
     def panel(title: str, metric: str) -> plots.Bars:
         """The bars of one metric."""
