@@ -4,8 +4,6 @@ import json
 import zipfile
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 import torch
 from safetensors import safe_open
@@ -17,6 +15,9 @@ from trilabel.data.decode import decode
 from trilabel.errors import TrilabelError
 from trilabel.inference.export import api, onnx_file
 from trilabel.inference.export.model_folder import without_paths
+
+onnx = pytest.importorskip("onnx", reason="needs the extra [onnx]")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra [onnx]")
 
 
 def loaded(exported, kind):
