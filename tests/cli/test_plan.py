@@ -43,9 +43,11 @@ def test_a_plan_and_its_table(project: Path, run: Path, tmp_path: Path, capsys: 
     assert set(first[1:]).isdisjoint(again.read_text().splitlines()[1:])
     assert "50 questions about" in printed and "50 answers, 50 labels more: mAP +" in printed
     assert "has learned from these labels" in printed and f"--questions {again}" in printed
-    assert "exists; pass --overwrite" in complaint(capsys, "plan", *data, "--out", again)
+    assert "this file exists; choose another name, or pass --overwrite" in complaint(
+        capsys, "plan", *data, "--out", again
+    )
     assert "--budget 0: give 1 or more" in complaint(capsys, "plan", *data, "--budget", 0, code=2)
-    assert "no such run folder" in complaint(capsys, "plan", *data[:-1], tmp_path / "none")
+    assert "not a run folder (no config.json in it)" in complaint(capsys, "plan", *data[:-1], tmp_path / "none")
 
 
 def test_positives_alone(project: Path, run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -108,7 +108,9 @@ def test_what_is_wrong_is_said(
     given = [*data, "--run", run, "--store", tmp_path / "a.db"]
     assert "--votes 0: give 1 or more" in complaint(capsys, *given, "--votes", 0, code=2)
     assert "--random-share 0.9" in complaint(capsys, *given, "--random-share", 0.9, code=2)
-    assert "no such run folder" in complaint(capsys, *data, "--run", tmp_path / "no", "--store", tmp_path / "a.db")
+    assert "not a run folder (no config.json in it)" in complaint(
+        capsys, *data, "--run", tmp_path / "no", "--store", tmp_path / "a.db"
+    )
     assert "this is a folder" in complaint(capsys, *data, "--run", run, "--store", tmp_path)
     (tmp_path / "text.db").write_text("hello " * 100)
     assert "store of answers" in complaint(capsys, *data, "--run", run, "--store", tmp_path / "text.db")

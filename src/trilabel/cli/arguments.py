@@ -71,6 +71,14 @@ def require_positive(**options: int) -> None:
             raise UsageError(f"{flag(name)} {value}: give 1 or more")
 
 
+def require_run(folder: Path) -> None:
+    """Refuses what is no run folder, before anything that takes long."""
+    if not (folder / "config.json").is_file():
+        raise TrilabelError(
+            f"{folder}: not a run folder (no config.json in it); name the folder that `trilabel train` wrote"
+        )
+
+
 def require_probability(**options: float | None) -> None:
     """Refuses numbers outside 0 to 1."""
     for name, value in options.items():

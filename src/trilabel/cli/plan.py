@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from trilabel.cli.arguments import Broken, DataPath, Trust, require_positive
+from trilabel.cli.arguments import Broken, DataPath, Trust, check_output, require_positive, require_run
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
-from trilabel.errors import TrilabelError
 from trilabel.log import log
 from trilabel.plugin_files import trust
 from trilabel.printable import command_line, plural
@@ -50,10 +49,9 @@ class PlanQuestions:
 
     def __call__(self) -> None:
         require_positive(budget=self.budget)
-        if not self.run.is_dir():
-            raise TrilabelError(f"{self.run}: no such run folder")
-        if self.out is not None and self.out.exists() and not self.overwrite:
-            raise TrilabelError(f"{self.out}: exists; pass --overwrite to replace it, or another name")
+        require_run(self.run)
+        if self.out is not None:
+            check_output(self.out, self.overwrite)
         trust(self.trust)
         dataset = read_data(self.data, self.reading.chosen())
         if self.answers is not None:

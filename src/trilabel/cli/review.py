@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trilabel.cli.arguments import Broken, DataPath, UsageError, require_positive
+from trilabel.cli.arguments import Broken, DataPath, UsageError, require_positive, require_run
 from trilabel.cli.data_options import DataOptions, Reading, read_data
 from trilabel.cli.render import print_json, print_line
 from trilabel.errors import TrilabelError
@@ -64,7 +64,6 @@ class Review:
         require_positive(votes=self.votes)
         if not 0 <= self.random_share <= 0.5:
             raise UsageError(f"--random-share {self.random_share:g}: give a share from 0 to 0.5")
-        if not self.run.is_dir():
-            raise TrilabelError(f"{self.run}: no such run folder")
+        require_run(self.run)
         if self.store.is_dir():
             raise TrilabelError(f"{self.store}: this is a folder; give the name of a file")

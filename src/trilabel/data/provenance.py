@@ -81,6 +81,8 @@ def check_name(path: Path) -> None:
 
 
 class _TextWriter:
+    """Rows of text; see `ProvenanceWriter`."""
+
     def __init__(self, file: IO[bytes], classes: Names, run: str, date: str, mark: str) -> None:
         self._file, self._mark = file, mark
         names = [quoted(name, mark) + mark for name in classes]
@@ -94,6 +96,7 @@ class _TextWriter:
         self._chance = self._source + len(sources)
 
     def add(self, images: Names, origins: LabelOrigins) -> None:
+        """Cells are numbers of texts that repeat, joined all at once."""
         count, classes = origins.values.shape
         own = [quoted(name, self._mark) + self._mark for name in images]
         missing = np.isnan(origins.probabilities)
@@ -117,11 +120,14 @@ def _parquet(path: Path, classes: Names, run: str, date: str) -> Iterator[Proven
 
 
 class _ParquetWriter:
+    """Rows of columns; see `ProvenanceWriter`."""
+
     def __init__(self, arrow: Any, writer: Any, schema: Any, classes: Names, run: str, date: str) -> None:
         self._arrow, self._writer, self._schema = arrow, writer, schema
         self._classes, self._run, self._date = list(classes), run, date
 
     def add(self, images: Names, origins: LabelOrigins) -> None:
+        """A row group, whose texts are written once."""
         arrow, (count, classes) = self._arrow, origins.values.shape
 
         def named(numbers: NDArray[Any], names: list[str]) -> Any:

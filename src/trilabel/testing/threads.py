@@ -17,6 +17,8 @@ def as_processes(count: int, work: Callable[[int, AllReduce], Any]) -> list[Any]
     """work(rank, all_reduce) of all ranks at once; their answers by rank."""
 
     def run(rank: int, all_gather: AllGather) -> Any:
+        """One process, whose sums are made of what all gather."""
+
         def all_reduce(tensor: torch.Tensor, how: str) -> torch.Tensor:
             together = all_gather(tensor)
             return together.sum(0) if how == "sum" else together.amax(0)
@@ -31,7 +33,10 @@ def as_gathering_processes(count: int, work: Callable[[int, AllGather], Any]) ->
     meeting, given = threading.Barrier(count, timeout=_SECONDS_UNTIL_HUNG), [torch.zeros(0)] * count
 
     def run(rank: int) -> Any:
+        """One process."""
+
         def all_gather(tensor: torch.Tensor) -> torch.Tensor:
+            """The tensors of all, stacked; all wait for each other before and after."""
             given[rank] = tensor.clone()
             meeting.wait()
             together = torch.stack(given)

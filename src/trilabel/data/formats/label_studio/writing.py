@@ -61,12 +61,7 @@ def write(
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
         rows = zip(dataset.ids, files, split_of, _choices(dataset, present, absent), strict=True)
         for row, (name, file, split, choices) in enumerate(rows):
-            local = file.replace(os.sep, "/")
-            data: dict[str, Any] = {"image": f"/data/local-files/?d={quote(local)}"}
-            if split:
-                data["split"] = split
-            if name != local:
-                data["trilabel_id"] = name
+            data = _data(name, file.replace(os.sep, "/"), split)
             if row == 0:
                 data["trilabel_classes"] = list(dataset.classes)  # also those without known labels
             known = [("choices", field, {"choices": names}) for field, names in choices.items()]
@@ -80,6 +75,16 @@ def write(
             out.write(("[\n" if row == 0 else ",\n") + json.dumps(task, ensure_ascii=False))
         out.write("\n]\n")
     return notes
+
+
+def _data(name: str, local: str, split: str) -> dict[str, Any]:
+    """What a task is about."""
+    data: dict[str, Any] = {"image": f"/data/local-files/?d={quote(local)}"}
+    if split:
+        data["split"] = split
+    if name != local:
+        data["trilabel_id"] = name
+    return data
 
 
 def _said(results: list[dict[str, Any]], predictions: bool, score: float | None) -> dict[str, list[Any]]:
