@@ -47,22 +47,53 @@ def test_on_a_cpu_a_head_on_features_as_large_as_they_do_not_take_long(few, spee
     speed(seconds)
     found = with_plan(WEIGHTS, few)
     assert (found.stages, found.image_size, found.head, found.linear_lr) == ("linear", size, "gap", None)
-    assert found.head_settings == {"normalize": True, "power": 3.0}
+    assert found.head_settings == {"normalize": True, "power": 3.0, "contrast": 1.5}
     assert (found.backbone, found.weights) == ("resnet18", "resnet18.safetensors")
     assert f"features of resnet18 at {size} pixels" in caplog.text and "this takes about" in caplog.text
     assert ("to be faster" in caplog.text) == (seconds == 100)
 
 
-def test_on_a_gpu_many_images_are_fine_tuned(speed, monkeypatch):
+@pytest.fixture
+def gpu(speed, monkeypatch):
+    """Has plans think that there is a GPU."""
     for module in (plan, plan_kind):
         monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
     speed(0.001)
-    found = {count: with_plan(WEIGHTS, of(count)) for count in (100, 1000, 4574)}
+
+
+def test_on_a_gpu_many_images_are_fine_tuned_after_a_head_was_fitted(gpu, caplog):
+    caplog.set_level("INFO")
+    found = {count: with_plan(WEIGHTS, of(count)) for count in (100, 1000, 4574, 28_000)}
     assert found[100].stages == "linear"
-    assert (found[1000].stages, found[1000].epochs, found[4574].epochs) == ("fine-tune", 15, 5)
-    assert (found[4574].lr, found[4574].head, found[4574].image_size) == (5e-5, "saliency", 448)
-    many = plan._fine_tuning(28_000)
-    assert (many.batch_size, many.lr, many.epochs) == (64, 1e-4, 4)
+    assert {found[count].stages for count in (1000, 4574, 28_000)} == {"linear-then-fine-tune"}
+    assert [found[count].epochs for count in (1000, 4574, 28_000)] == [15, 5, 4]
+    assert (found[4574].lr, found[4574].head, found[4574].image_size) == (3e-5, "gap", 448)
+    assert found[4574].head_settings == {"normalize": True, "power": 3.0, "contrast": 1.5}
+    assert (found[28_000].batch_size, found[28_000].lr) == (64, 6e-5)
+    assert "a linear head fitted to features computed once, then fine-tuning resnet18 at 448 pixels" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("own", "head"),
+    [
+        ({"method": "self-training", "settings": {"labeled_by": "saliency"}}, "saliency"),  # needs class maps
+        ({"relabel": "ensemble"}, "saliency"),
+        ({"graph": "gnn"}, "saliency"),
+        ({"head": "weldon"}, "weldon"),
+        ({"head_settings": {"power": 2.0}}, "gap"),
+        ({"keep_head": True}, "gap"),
+    ],
+)
+def test_what_a_fitted_head_does_not_suit_is_fine_tuned_from_the_start(gpu, own, head):
+    found = with_plan(replace(WEIGHTS, **own), of(4574))
+    assert (found.stages, found.head, found.lr) == ("fine-tune", head, 5e-5)
+    assert found.head_settings == own.get("head_settings", {})
+
+
+def test_the_plan_names_what_the_user_chose_on_a_gpu(gpu, caplog):
+    caplog.set_level("INFO")
+    with_plan(replace(WEIGHTS, epochs=1, image_size=96), of(4574))
+    assert "at 96 pixels for 1 epoch on the GPU" in caplog.text
 
 
 def test_few_images_for_a_head_are_all_learned_from(speed):

@@ -10,9 +10,9 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.recipes import cole2021, durand2019, huynh2020, kim2022, own, wang2023
 from trilabel.recipes._named import Recipe
-from trilabel.recipes.own import fine_tune, photos, small
+from trilabel.recipes.own import fine_tune, linear_then_fine_tune, photos, small
 
-__all__ = ["RECIPES", "Recipe", "fine_tune", "photos", "resolve", "small"]
+__all__ = ["RECIPES", "Recipe", "fine_tune", "linear_then_fine_tune", "photos", "resolve", "small"]
 
 RECIPES: dict[str, Recipe] = {
     name: recipe

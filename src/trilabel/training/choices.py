@@ -81,4 +81,4 @@ def with_normalized_features(config: Config, started: RunFolder | None) -> Confi
 def _pooling(run: RunFolder) -> Mapping[str, Any]:
     """How its head gap, or another with the same weights, makes features of a map."""
     settings = run.read().config.head_settings
-    return {name: settings[name] for name in ("normalize", "power") if settings.get(name)}
+    return {name: settings[name] for name in ("normalize", "power", "contrast") if settings.get(name)}

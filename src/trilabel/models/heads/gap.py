@@ -21,18 +21,28 @@ class GapSettings:
     linear_lr."""
     power: float = 1.0
     """How much single cells count: 1: the mean over cells; 3: their generalized mean, in which small things are not
-    lost (recipe photos, on features computed once)."""
+    lost (recipe photos)."""
+    contrast: float = 1.0
+    """What the pooled features are raised to: above 1, the strongest ones of an image count for more (1.5 in recipe
+    photos)."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.power < math.inf:
             raise TrilabelError(f"gap: power must be 1 or more, not {self.power}")
+        if not 0 < self.contrast < math.inf:
+            raise TrilabelError(f"gap: contrast must be above 0, not {self.contrast}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether cells count by their mean alone."""
+        return self.power == self.contrast == 1
 
 
 class GapHead(MapHead[GapSettings]):
     """Global average pooling and a linear layer.
 
     Pooling and a linear map commute, so the mean of a class map is the logit, and pooled features are all it needs.
-    With a power, what a cell counts for is its part of the generalized mean, so that the same holds.
+    With a power or a contrast, what a cell counts for is its part of what is pooled, so that the same holds.
     """
 
     Settings = GapSettings
@@ -51,7 +61,7 @@ class GapHead(MapHead[GapSettings]):
 
     def reduce_features(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×D."""
-        return feature_map.mean((2, 3)) if self.settings.power == 1 else self._parts(feature_map).mean((2, 3))
+        return (feature_map if self.settings.plain else self._parts(feature_map)).mean((2, 3))
 
     def forward(self, features: Tensor) -> Tensor:
         """B×D -> B×C logits."""
@@ -60,7 +70,7 @@ class GapHead(MapHead[GapSettings]):
 
     def maps(self, feature_map: Tensor) -> Tensor:
         """B×D×h×w -> B×C×h×w class maps, whose means are the logits."""
-        if self.settings.power != 1:
+        if not self.settings.plain:
             feature_map = self._parts(feature_map)
         if self.settings.normalize:
             length = feature_map.mean((2, 3)).norm(dim=1).clamp(min=1e-12)
@@ -68,17 +78,17 @@ class GapHead(MapHead[GapSettings]):
         return super().maps(feature_map)
 
     def _parts(self, feature_map: Tensor) -> Tensor:
-        """B×D×h×w, whose means are the generalized means of the cells: (mean of x^p)^(1/p), x^p / m^(p − 1) of a cell.
+        """B×D×h×w, whose means are m^q, m the generalized mean of the cells: (mean of x^p)^(1/p), q the contrast.
 
-        Values below 0, which some networks have, count as they are.
+        A cell's part is x^p ÷ (mean of x^p) · m^q. Values below 0, which some networks have, count as they are.
         """
-        power = self.settings.power
+        power, contrast = self.settings.power, self.settings.contrast
         above = feature_map.float().clamp(min=0)
         # By the largest cell of each channel, so that powers neither overflow nor vanish.
         largest = above.amax((2, 3), keepdim=True).clamp(min=1e-12)
         raised = (above / largest) ** power
-        mean = raised.mean((2, 3), keepdim=True).clamp(min=1e-30) ** (1 / power)
-        return largest * raised / mean ** (power - 1) + feature_map.clamp(max=0)
+        mean = raised.mean((2, 3), keepdim=True).clamp(min=1e-30)
+        return raised / mean * (largest * mean ** (1 / power)) ** contrast + feature_map.clamp(max=0)
 
     def normalized(self, features: Tensor) -> Tensor:
         """B×D -> B×D: what the linear layer sees."""
