@@ -6,9 +6,10 @@
         --images train2017 --features coco256.npy --out runs/coco-fixed --image-size 256 --published coco2014
     python benchmarks/fixed_features.py yeast.npz none benchmarks/specs/fixed_breadth.toml --out runs/yeast-fixed
 
-DATA is whatever `trilabel train` reads. Features are the pooled output of a ResNet-50 (`resnet50-v1`) in bf16; they are
-computed once, on a GPU where there is one (half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file,
-whereas `trilabel train --stages linear` computes them for each run. The rest is the same as `trilabel compare`.
+DATA is whatever `trilabel train` reads. Features are the output of a ResNet-50 (`resnet50-v1`) in bf16, averaged over
+the map, or pooled as recipe photos does it (--pooling photos). They are computed once, on a GPU where there is one
+(half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file, whereas `trilabel train --stages linear`
+computes them for each run. The rest is the same as `trilabel compare`.
 DATA may also be features already: X_train, Y_train (0 and 1), X_test, Y_test in an .npz; each is scaled to mean 0 and
 deviation 1.
 Several processes may be started at once, each on one thread: each makes the runs that no other is working on.
@@ -42,6 +43,7 @@ from trilabel.models import Backbone, Classifier, check_head, create_model
 from trilabel.models.device import choose_device
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
+from trilabel.recipes.own import POOLING
 from trilabel.report.comparison import run_and_report
 from trilabel.training import setup, stage_setup, trained_model
 from trilabel.training.run_folder import Run, RunFolder
@@ -49,12 +51,12 @@ from trilabel.training.run_folder import Run, RunFolder
 BACKBONE = "resnet50-v1"
 
 
-def features_of(dataset: Dataset, weights: str, size: int, file: Path) -> Tensor:
+def features_of(dataset: Dataset, weights: str, size: int, file: Path, pooling: str = "average") -> Tensor:
     """N×2048 float32, from the file (of any precision) or into it."""
     file = file.with_suffix(".npy")
     with FileLock(file.with_suffix(".lock")):  # of several processes one computes, the others wait
         if not file.is_file():
-            found = compute_features(dataset, weights, size)
+            found = compute_features(dataset, weights, size, pooling)
             with replacing(file) as temporary, temporary.open("wb") as whole:
                 np.save(whole, found)
     features = torch.from_numpy(np.load(file).astype(np.float32, copy=False))
@@ -76,10 +78,11 @@ def read_features(file: str) -> tuple[Dataset, Tensor]:
 
 
 @torch.inference_mode()
-def compute_features(dataset: Dataset, weights: str, size: int) -> NDArray[np.float16]:
+def compute_features(dataset: Dataset, weights: str, size: int, pooling: str) -> NDArray[np.float16]:
     """The pooled features of all images; bf16, so that float16 holds them."""
     device = choose_device("auto")
-    model = create_model(Config(backbone=BACKBONE), 1, size, weights).eval()
+    settings = {"photos": {**POOLING, "normalize": False}, "average": {}}[pooling]
+    model = create_model(Config(backbone=BACKBONE, head_settings=settings), 1, size, weights).eval()
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     views, workers = Views(model.backbone.mean, model.backbone.std), min(16, os.cpu_count() or 1)
     source = ImageSource(dataset.paths or (), size, device, workers)
@@ -158,6 +161,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, required=True)
     made.add_argument("--test", default="val", help="the split that scores the chosen epochs")
     made.add_argument("--image-size", type=int, default=448)
+    made.add_argument("--pooling", choices=["average", "photos"], default="average", help="how features are pooled")
     made.add_argument("--published", nargs="*", default=[], help="data sets whose published figures to show")
     made.add_argument("--difficult", help="VOC: what objects marked difficult count as")
     return made
@@ -174,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         dataset = tl.data.read(chosen.data, **options)
         with shown():
-            features = features_of(dataset, chosen.weights, chosen.image_size, chosen.features)
+            features = features_of(dataset, chosen.weights, chosen.image_size, chosen.features, chosen.pooling)
     train_on_features(features.shape[1])
     torch.set_num_threads(1)
     dataset = replace(dataset, images=features)

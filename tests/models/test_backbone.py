@@ -14,6 +14,7 @@ from timm.models.vision_transformer import checkpoint_filter_fn
 
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
+from trilabel.models import backbone as backbones
 from trilabel.models import create_backbone, create_model
 
 
@@ -57,6 +58,35 @@ def images(size, count=2):
 
 
 # ---- backbones
+
+
+@pytest.mark.parametrize("name", ["resnet18", "tiny"])
+def test_a_cpu_scores_a_few_images_at_a_time_and_finds_the_same(name, monkeypatch):
+    network, seen = create_backbone(name, image_size=64).eval(), []
+    network.network.register_forward_pre_hook(lambda _, given: seen.append(len(given[0])))
+    if name != "tiny":
+        monkeypatch.setattr(network.network, "forward_features", counted(network.network.forward_features, seen))
+    monkeypatch.setattr(backbones, "_PIXELS_AT_ONCE", 3 * 64 * 64)
+    batch = images(64, 7)
+    with torch.inference_mode():
+        parts = network(batch)
+    assert seen == [3, 3, 1]
+    seen.clear()
+    torch.testing.assert_close(parts, network(batch), atol=1e-5, rtol=1e-4)
+    with torch.no_grad():
+        network.train()(batch)
+        assert seen == [7, 7], "with gradients, or statistics of a batch, it is one batch"
+        assert network.eval()(batch[:0]).shape == (0, *parts.shape[1:])
+
+
+def counted(function, seen):
+    """The function, which also notes how many images it is given."""
+
+    def noting(given):
+        seen.append(len(given))
+        return function(given)
+
+    return noting
 
 
 @pytest.mark.parametrize(
