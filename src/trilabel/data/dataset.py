@@ -67,7 +67,7 @@ class Dataset:
             return np.arange(len(self))
         if split not in self.splits:
             known = ", ".join(self.splits) or "none"
-            raise TrilabelError(f"no split named {split!r} in this data set (it has: {known}, and always all)")
+            raise TrilabelError(f"no split named {split!r} in this data set (it has: {known}); all takes every image")
         return self.splits[split]
 
     def first_split(self) -> tuple[list[str], NDArray[np.int64]]:
