@@ -19,6 +19,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.scenes import scenes
 from trilabel.labels import Labels, simulate
 from trilabel.recipes import RECIPES
+from trilabel.recipes.own import POOLING
 from trilabel.training.api import train
 from trilabel.training.choices import with_normalized_features
 from trilabel.training.reach import choose_reach, class_logits
@@ -116,7 +117,11 @@ def test_it_resumes_where_it_was_killed(drawn: Dataset, linear: Config, tmp_path
         assert same(tensors_of(folder), tensors_of(whole.folder))
 
 
-def test_fine_tuning_goes_on_from_the_fit(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pooling", [{}, POOLING])
+def test_fine_tuning_goes_on_from_the_fit(
+    drawn: Dataset, linear: Config, tmp_path: Path, pooling: dict[str, float]
+) -> None:
+    linear = replace(linear, head_settings=pooling)
     config = replace(linear, stages="linear-then-fine-tune", linear_epochs=1, epochs=1, lr=1e-12)
     data = first(drawn, 100)
     tuned, fitted = train(data, config, tmp_path / "both"), train(data, replace(linear, epochs=1), tmp_path / "one")
@@ -137,7 +142,7 @@ def test_two_processes_fit_as_one(in_two: Run, drawn: Dataset, linear: Config, t
 
 def test_a_head_that_is_kept_normalizes_as_it_did(drawn: Dataset, linear: Config, tmp_path: Path) -> None:
     data = first(drawn, 40)
-    fitted = train(data, replace(linear, head_settings={"normalize": True, "power": 2.0}), tmp_path / "fitted")
+    fitted = train(data, replace(linear, head_settings=POOLING), tmp_path / "fitted")
     changes = {"weights": str(fitted.folder), "keep_head": True, "stages": "fine-tune", "lr": 1e-12, "epochs": 1}
     kept = train(data, replace(linear, **changes), tmp_path / "kept")
     assert kept.config.head_settings == fitted.config.head_settings
