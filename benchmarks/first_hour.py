@@ -77,11 +77,12 @@ def features_of(run: Path, paths: Sequence[str]) -> tuple[dict[str, Scores], flo
     """(features of the images: averaged over the map, and as the run's head pools them; seconds)."""
     model, begun = tl.load(run), time.perf_counter()  # (the loaded model is not counted: a script has it loaded, too)
     source = ImageSource(paths, model.image_size, torch.device("cpu"), 2)
-    averaged, pooled = [], []
+    averaged, pooled, backbone = [], [], model.classifier.backbone
+    usual = backbone.features - backbone.classes
     with torch.inference_mode():
         for batch in source.batches(in_order(len(paths), 16)):
-            maps = model.classifier.backbone(model.prepare(batch.images))
-            averaged.append(maps.mean((2, 3)))
+            maps = backbone(model.prepare(batch.images))
+            averaged.append(maps[:, :usual].mean((2, 3)))
             pooled.append(model.classifier.head.reduce_features(maps))
     features = {"averaged": normalize(torch.cat(averaged).numpy()), "our": normalize(torch.cat(pooled).numpy())}
     return features, time.perf_counter() - begun

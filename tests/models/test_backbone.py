@@ -16,6 +16,7 @@ from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.models import backbone as backbones
 from trilabel.models import create_backbone, create_model
+from trilabel.models.backbone import with_own_classes
 
 
 @pytest.fixture(autouse=True)
@@ -361,6 +362,71 @@ def test_v1_strides_in_the_first_convolution(tmp_path):
         one, two = new(images(64)), old(images(64))
     assert one.shape == two.shape == (2, 2048, 2, 2) and not torch.allclose(one, two)
     assert all(map(torch.equal, new.state_dict().values(), old.state_dict().values()))
+
+
+# ---- the classes that it was pretrained on
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_vit", "test_vit3", "test_convnext", "test_mambaout", "vgg11"])
+def test_own_classes_are_channels_beside_the_features(name, tmp_path, downloads):
+    """The first channels are those of the network without, the others what timm's own classifier says."""
+    torch.manual_seed(0)
+    whole, file = timm.create_model(name).eval(), str(tmp_path / "weights.safetensors")
+    save_file(whole.state_dict(), file)
+    assert with_own_classes(name, file) == with_own_classes(name, "hub") == f"{name}+1000"
+    plain, own = (create_backbone(each, file, 96).eval() for each in (name, f"{name}+1000"))
+    assert (own.features, own.classes, plain.classes) == (plain.features + 1000, 1000, 0)
+    if "vit" in name:
+        whole = timm.create_model(name, img_size=96).eval()
+        whole.load_state_dict(own.network.state_dict())
+    with torch.no_grad():
+        features, both, probabilities = plain(images(96)), own(images(96)), whole(images(96)).softmax(1)
+    torch.testing.assert_close(both[:, : plain.features], features)
+    length = 1.2 * features.mean((2, 3)).norm(dim=1)
+    for image in range(2):
+        for channels in both[image, plain.features :].flatten(1).T:  # of each cell
+            torch.testing.assert_close(channels, length[image] * probabilities[image].sqrt(), atol=1e-5, rtol=1e-4)
+    assert not downloads
+
+
+def test_fine_tuning_reaches_the_classifier_of_own_classes():
+    backbone = create_backbone("test_resnet+1000", image_size=64)
+    backbone(images(64))[:, backbone.features - 1000 :].square().sum().backward()
+    assert all(weights.grad is not None for weights in backbone.parameters())
+
+
+def test_own_classes_that_are_sure_are_finite_in_half_precision():
+    backbone = create_backbone("test_resnet+1000", image_size=64).eval()
+    with torch.no_grad():
+        backbone.network.fc.weight.mul_(1e4)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = backbone(images(64))
+    assert found.isfinite().all() and found[:, -1000:].amax() > 0
+
+
+def test_weights_without_a_classifier_of_imagenet_have_no_own_classes(tmp_path, downloads):
+    whole, file = saved(tmp_path, "test_resnet")
+    state = whole.state_dict()
+    other, none = str(tmp_path / "other.safetensors"), str(tmp_path / "none.safetensors")
+    save_file(state | {"fc.weight": state["fc.weight"][:512].clone(), "fc.bias": state["fc.bias"][:512].clone()}, other)
+    save_file({key: value for key, value in state.items() if not key.startswith("fc.")}, none)
+    for weights in (other, none, None):
+        assert with_own_classes("test_resnet", weights) == "test_resnet"
+    for name in ("test_resnet+0", "test_resnet+512", "tiny"):
+        assert with_own_classes(name, file) == name
+    assert with_own_classes("test_vit2", "hub") == "test_vit2"  # its map is another one without a classifier
+    assert create_backbone("test_resnet+0", file).features == 96
+    assert create_backbone("test_resnet+512", other).features == 96 + 512
+    for weights, reason in ((file, "size mismatch for fc.weight"), (none, "2 tensors differ, e.g. 'fc.weight'")):
+        with pytest.raises(TrilabelError, match=rf"do not fit backbone 'test_resnet\+512' \(.*{reason}"):
+            create_backbone("test_resnet+512", weights)
+    assert not downloads
+
+
+@pytest.mark.parametrize("name", ["resnet18+", "resnet18+many", "resnet18+-1", "resnet50-v1+1e3", "resnet18+²"])
+def test_own_classes_are_a_number(name):
+    with pytest.raises(TrilabelError, match=r"after the \+ comes a number"):
+        create_backbone(name)
 
 
 @pytest.mark.parametrize("name", ["resnet18-v1", "test_vit-v1", "test_efficientnet-v1"])

@@ -1,19 +1,23 @@
 """The plan of recipe `photos`: what it chooses, what it leaves to the user, and what `train` makes of it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
 import torch
+from PIL import Image
+from safetensors.torch import save_file
 
-from trilabel import TrilabelError, data, train
+from trilabel import TrilabelError, data, load, train
 from trilabel.recipes import photos, small
 from trilabel.training import plan, plan_kind
 from trilabel.training.plan import with_plan
 from trilabel.training.splits import TrainingSplit, split_for_training
 from trilabel.training.time_left import describe_seconds
 
-WEIGHTS = replace(photos(), backbone="resnet18", weights="resnet18.safetensors", device="cpu")
+WEIGHTS = replace(photos(), backbone="resnet18+0", weights="resnet18.safetensors", device="cpu")
 
 
 def of(train: int, val: int = 10) -> TrainingSplit:
@@ -48,7 +52,7 @@ def test_on_a_cpu_a_head_on_features_as_large_as_they_do_not_take_long(few, spee
     found = with_plan(WEIGHTS, few)
     assert (found.stages, found.image_size, found.head, found.linear_lr) == ("linear", size, "gap", None)
     assert found.head_settings == {"normalize": True, "power": 3.0, "contrast": 1.5}
-    assert (found.backbone, found.weights) == ("resnet18", "resnet18.safetensors")
+    assert (found.backbone, found.weights) == ("resnet18+0", "resnet18.safetensors")
     assert f"features of resnet18 at {size} pixels" in caplog.text and "this takes about" in caplog.text
     assert ("to be faster" in caplog.text) == (seconds == 100)
 
@@ -96,6 +100,37 @@ def test_the_plan_names_what_the_user_chose_on_a_gpu(gpu, caplog):
     assert "at 96 pixels for 1 epoch on the GPU" in caplog.text
 
 
+def test_the_classes_of_the_weights_are_features_where_a_new_head_pools(speed, gpu, caplog):
+    caplog.set_level("INFO")
+    hub = replace(WEIGHTS, backbone="resnet18", weights="hub")
+    for count in (40, 4574):  # on features, and fine-tuned
+        assert with_plan(hub, of(count)).backbone == "resnet18+1000"
+        assert "resnet18 and its 1,000 classes at" in caplog.text
+        caplog.clear()
+    for own in ({"head": "saliency"}, {"keep_head": True}, {"backbone": "resnet18+0"}):
+        chosen = replace(hub, **own)
+        assert with_plan(chosen, of(4574)).backbone == chosen.backbone
+
+
+def test_a_run_with_the_classes_of_its_weights_is_whole_without_them(tmp_path, monkeypatch):
+    """It trains, resumes when the weights are gone, scores alike when loaded, and is what another one starts from."""
+    monkeypatch.chdir(tmp_path)
+    write_photos()
+    torch.manual_seed(0)
+    save_file(timm.create_model("test_resnet").state_dict(), "weights.safetensors")
+    settings = {"images": "photos", "weights": "weights.safetensors", "image_size": 32, "device": "cpu"}
+    run = train("labels.csv", out="first", epochs=1, **settings)
+    assert run.config.backbone == "test_resnet+1000"
+    expected = load("first").predict("photos").scores
+    (tmp_path / "weights.safetensors").unlink()
+    for backbone in ("auto", "test_resnet"):
+        again = train("labels.csv", out="first", epochs=1, resume=True, backbone=backbone, **settings)
+        assert again.config.backbone == "test_resnet+1000"
+    np.testing.assert_allclose(load("first").predict("photos").scores, expected)
+    on = train("labels.csv", out="second", epochs=1, **settings | {"weights": "first"})
+    assert on.config.backbone == "test_resnet+1000"
+
+
 def test_few_images_for_a_head_are_all_learned_from(speed):
     speed(0.1)
     dataset = data.scenes(train=40, val=0, test=0, size=32)
@@ -122,17 +157,21 @@ def test_the_speed_is_measured(few):
     assert describe_seconds(10) == "a minute"
 
 
-def test_train_takes_a_table_and_settings(tmp_path, monkeypatch):
-    from PIL import Image
-
+def write_photos():
+    """A table and a folder of images; the scenes in them."""
     scenes = data.scenes(train=24, val=0, test=0, size=32)
-    (tmp_path / "photos").mkdir()
+    Path("photos").mkdir()
     lines = ["image," + ",".join(scenes.classes)]
     for name, image, signs in zip(scenes.ids, scenes.images, scenes.labels.to_signed(), strict=True):
-        Image.fromarray(image.permute(1, 2, 0).numpy()).save(tmp_path / "photos" / f"{name}.png")
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(f"photos/{name}.png")
         lines.append(f"{name}.png," + ",".join("1" if sign > 0 else "0" for sign in signs))
-    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
+    Path("labels.csv").write_text("\n".join(lines) + "\n")
+    return scenes
+
+
+def test_train_takes_a_table_and_settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    scenes = write_photos()
     run = train("labels.csv", images="photos", epochs=1, image_size=32, device="cpu")
     assert run.folder.as_posix() == "runs/labels" and len(run.history) == 1 and run.config.image_size == 32
     again = train("labels.csv", images="photos", epochs=1, image_size=32, device="cpu", resume=True)

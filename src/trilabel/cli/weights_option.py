@@ -36,8 +36,9 @@ def _with_default(config: Config, written: Collection[str]) -> Config:
     default = default_weights()
     if default is None or ("recipe" in written and config.backbone == "tiny"):  # `small` asks for no weights
         return config
-    if "backbone" in written and config.backbone != default.backbone:
-        log.info(f"the default weights are for {default.backbone}, not for {config.backbone}, and are not used")
+    chosen = config.backbone if "backbone" in written else default.backbone
+    if chosen.partition("+")[0] != default.backbone:
+        log.info(f"the default weights are for {default.backbone}, not for {chosen}, and are not used")
         return config
     if not Path(default.weights).exists():
         raise TrilabelError(
@@ -45,4 +46,4 @@ def _with_default(config: Config, written: Collection[str]) -> Config:
             "`trilabel weights --forget`"
         )
     log.info(f"weights: {default.weights}, the default ({default.backbone}); --weights none starts without")
-    return replace(config, weights=default.weights, backbone=default.backbone)
+    return replace(config, weights=default.weights, backbone=chosen)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import timm
 import torch
@@ -21,6 +21,9 @@ from trilabel.models.tiny import TinyNet
 
 # That a CPU scores at once: what a network makes of so few images stays near, which takes half the time or less.
 _PIXELS_AT_ONCE = 4 * 320 * 320
+# The length of the channels of own classes, in lengths of the mean of all others.
+_OWN_CLASSES = 1.2
+_IMAGENET = 1000
 # What timm itself gives to its filter of weights, for families of networks for which that is not the default.
 _FILTER_OPTIONS: dict[str, dict[str, Any]] = {
     "flexivit": {"interpolation": "bilinear", "antialias": False},
@@ -35,14 +38,25 @@ def with_synced_batch_norm(model: nn.Module) -> nn.Module:
 
 
 class Backbone(nn.Module):
-    """A network from images (B×3×S×S, normalized) to a feature map (B×D×h×w), and the size and colors it expects."""
+    """A network from images (B×3×S×S, normalized) to a feature map (B×D×h×w), and the size and colors it expects.
+
+    With classes of its own, those that it was pretrained on, the map has a channel for each of them as well, whose
+    cells all have the root of its probability: what the network knows of the image beyond its features.
+    """
 
     def __init__(
-        self, network: nn.Module, features: int, image_size: int, mean: tuple[float, ...], std: tuple[float, ...]
+        self,
+        network: nn.Module,
+        features: int,
+        image_size: int,
+        mean: tuple[float, ...],
+        std: tuple[float, ...],
+        classes: int = 0,
     ) -> None:
         super().__init__()
         self.network = network
-        self.features = features
+        self.features = features + classes
+        self.classes = classes
         self.image_size = image_size
         self.mean = mean
         self.std = std
@@ -59,9 +73,45 @@ class Backbone(nn.Module):
         if isinstance(self.network, TinyNet):
             feature_map: Tensor = self.network(images)
             return feature_map
-        feature_map = _as_map(self.network, self.network.forward_features(images))  # type: ignore[operator]
-        # VGG's two layers of 4,096, as convolutions.
-        return self.network.pre_logits(feature_map) if _has_layers_on_top(self.network) else feature_map  # type: ignore
+        output = self.network.forward_features(images)  # type: ignore[operator]
+        feature_map = _as_map(self.network, output)
+        if _has_layers_on_top(self.network):  # VGG's two layers of 4,096, as convolutions
+            feature_map = self.network.pre_logits(feature_map)  # type: ignore[operator]
+        return self._with_own_classes(feature_map, output) if self.classes else feature_map
+
+    def _with_own_classes(self, feature_map: Tensor, output: Tensor) -> Tensor:
+        """The map and the channels of the classes, which are scaled to count about as much as the other channels."""
+        logits = self.network.forward_head(output).float()  # type: ignore[operator]
+        roots = (logits.log_softmax(1) / 2).exp()  # of length 1
+        length = feature_map.detach().float().mean((2, 3)).norm(dim=1, keepdim=True)
+        channels = (_OWN_CLASSES * length * roots).to(feature_map.dtype)
+        return torch.cat((feature_map, channels[:, :, None, None].expand(-1, -1, *feature_map.shape[2:])), 1)
+
+
+class BackboneName(NamedTuple):
+    """What the name of a backbone says.
+
+    >>> BackboneName.read("resnet50-v1+1000")
+    BackboneName(timm='resnet50', strides='-v1', classes=1000)
+    """
+
+    timm: str
+    strides: str = ""
+    classes: int | None = None  # None: left open
+
+    @classmethod
+    def read(cls, name: str) -> "BackboneName":
+        """A name that is no backbone's is found out when it is made."""
+        network, plus, count = name.partition("+")
+        if plus and not (count.isascii() and count.isdecimal()):
+            raise TrilabelError(f"backbone {name!r}: after the + comes a number, of the classes it was pretrained on")
+        strides = next((each for each in ("-v1.5", "-v1") if network.endswith(each)), "")
+        return cls(network.removesuffix(strides), strides, int(count) if plus else None)
+
+    @property
+    def network(self) -> str:
+        """The name without classes."""
+        return f"{self.timm}{self.strides}"
 
 
 def create_backbone(name: str, weights: str | None = None, image_size: int | None = None) -> Backbone:
@@ -69,7 +119,8 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
 
     name: "tiny", or any timm model. A timm bottleneck ResNet with "-v1" appended has the stride of each stage in its
         first 1×1 convolution instead of the 3×3 (the original ResNet, as Keras and Caffe weights have it); with
-        "-v1.5" it is timm's own, said with emphasis.
+        "-v1.5" it is timm's own, said with emphasis. With "+1000" appended, its features also have a channel for each
+        of the 1,000 classes that it was pretrained on.
     weights: a .safetensors file or a folder that holds one; the folder of a run, to start from its best model; "hub"
         downloads timm's own; None starts at random.
     image_size: pixels per side; None takes what the weights were trained at.
@@ -87,11 +138,12 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
             )
         network = TinyNet()
         return Backbone(network, network.num_features, image_size or 64, (0.5,) * 3, (0.25,) * 3)
-    timm_name = name.removesuffix("-v1").removesuffix("-v1.5")
-    _check_name(timm_name)
-    network = _create(timm_name, weights, image_size)
-    if name != timm_name:
-        _set_strides(network, name)
+    parsed = BackboneName.read(name)
+    classes = parsed.classes or 0
+    _check_name(parsed.timm)
+    network = _create(parsed.timm, weights, image_size, classes)
+    if parsed.strides:
+        _set_strides(network, parsed.network)
     expects = network.pretrained_cfg
     size = image_size or int(expects["input_size"][-1])
     patch = getattr(getattr(network, "patch_embed", None), "patch_size", None)
@@ -100,7 +152,35 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
             f"backbone {name!r} cuts images into patches of {patch[0]} pixels; {size} is not a multiple of that"
         )
     features = network.head_hidden_size if _has_layers_on_top(network) else network.num_features
-    return Backbone(network, int(features), size, tuple(expects["mean"]), tuple(expects["std"]))
+    return Backbone(network, int(features), size, tuple(expects["mean"]), tuple(expects["std"]), classes)
+
+
+def with_own_classes(name: str, weights: str | None) -> str:
+    """The backbone, also with the classes that it was pretrained on, where these weights have the classifier.
+
+    Only with ImageNet's 1,000: other outputs may be no classes, as CLIP's, or far more than the features. A name that says so already, or with "+0" that it should not, is kept, and so is that of a run.
+    """
+    parsed = BackboneName.read(name)
+    if weights is None or name == "tiny" or parsed.classes is not None or is_run(weights):
+        return name
+    about = timm.get_pretrained_cfg(parsed.timm)
+    if about is None or not isinstance(about.classifier, str):
+        return name
+    if weights == "hub":
+        classes = about.num_classes
+    else:
+        classes = read_shapes(weights_file(weights)).get(f"{about.classifier}.weight", (0,))[0]
+    return f"{name}+{classes}" if classes == _IMAGENET and _classifies(parsed.timm) else name
+
+
+def _classifies(name: str) -> bool:
+    """Whether a network has the same feature map with its classifier as without.
+
+    Some of those that normalize tokens do so after pooling if they classify.
+    """
+    with torch.device("meta"), _without_timm_warnings():
+        network = timm.create_model(name)
+    return hasattr(network, "forward_head") and isinstance(getattr(network, "fc_norm", nn.Identity()), nn.Identity)
 
 
 def _check_name(name: str) -> None:
@@ -133,21 +213,29 @@ def load_from_run(module: nn.Module, run: str, prefix: str, what: str) -> None:
     module.load_state_dict(found)
 
 
-def _create(name: str, weights: str | None, image_size: int | None) -> Any:
-    """The timm network `name` as a feature extractor, with the weights of a file, of the hub, or at random."""
+def _create(name: str, weights: str | None, image_size: int | None, classes: int) -> Any:
+    """The timm network `name` as a feature extractor, with the weights of a file, of the hub, or at random.
+
+    classes: of its classifier; 0: without.
+    """
     file = None if weights in (None, "hub") else weights_file(str(weights))
     complaint = f"backbone {name!r} cannot be made as a feature extractor"
     if weights == "hub":
         complaint = f"backbone {name!r} could not be made with weights from the hub; give a .safetensors file instead"
-    options = {"pretrained": weights == "hub", "num_classes": 0, "global_pool": ""}
+    options: dict[str, Any] = {"pretrained": weights == "hub", "num_classes": classes}
+    if not classes:
+        options["global_pool"] = ""
     with _errors_in_one_line(complaint), _without_timm_warnings():
         try:
             network = timm.create_model(name, img_size=image_size, **options)
         except TypeError:  # convolutional networks take any size and reject the argument
             network = timm.create_model(name, **options)
+    if weights == "hub" and classes and classes != (own := network.pretrained_cfg["num_classes"]):
+        raise TrilabelError(f"backbone {name!r}: the weights on the hub have {own} classes, not {classes}")
     if file is not None:
         try:
-            _load_file(network, name, file, f"{weights}: these weights do not fit backbone {name!r}")
+            named = f"{name}+{classes}" if classes else name
+            _load_file(network, name, file, f"{weights}: these weights do not fit backbone {named!r}")
         except TrilabelError as error:
             raise TrilabelError(f"{error}{_right_name(file)}") from error
     return network
@@ -169,7 +257,9 @@ def _load_file(network: Any, name: str, file: Path, complaint: str) -> None:
     elsewhere in networks that pool before it.
     """
     with _errors_in_one_line(complaint):
-        tensors = _without_classifier(_adapted(timm.models.load_state_dict(str(file)), network, name), network)
+        tensors = _adapted(timm.models.load_state_dict(str(file)), network, name)
+        if not network.num_classes:
+            tensors = _without_classifier(tensors, network)
         missing, unexpected = network.load_state_dict(tensors, strict=False)
     _refuse(complaint, _that_matter(missing, unexpected, network))
 

@@ -11,6 +11,7 @@ from trilabel.data.images import worker_count
 from trilabel.log import log
 from trilabel.methods import METHODS
 from trilabel.models import create_backbone
+from trilabel.models.backbone import BackboneName, with_own_classes
 from trilabel.models.device import choose_device
 from trilabel.printable import plural
 from trilabel.recipes import fine_tune, linear_then_fine_tune, photos, small
@@ -36,6 +37,9 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
     images, device = len(split.train), choose_device(config.device)
     scored = images + len(split.val)
     kind = plan_kind(config, images)
+    if kind != "small network" and _pools_anew(config):
+        config = replace(config, backbone=with_own_classes(config.backbone, config.weights))
+    network = _in_words(config.backbone)
     if kind == "small network":
         chosen, why, seconds = small(), "no pretrained weights, so a small network on 64-pixel images", 0.0
         log.warning(
@@ -45,7 +49,7 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
     elif kind == "fine-tuning":
         chosen = _with_own_choices(config, _fine_tuning(config, images))
         size, first = int(chosen.image_size or 0), chosen.stages == "linear-then-fine-tune"
-        why = f"fine-tuning {config.backbone} at {size} pixels for {plural(chosen.epochs, 'epoch')} on the GPU"
+        why = f"fine-tuning {network} at {size} pixels for {plural(chosen.epochs, 'epoch')} on the GPU"
         why = f"a linear head fitted to features computed once, then {why}" if first else why
         step = _seconds_of_image(config, size, device)
         seconds = step * ((_TRAINING_STEP * images + len(split.val)) * chosen.epochs + scored * first)
@@ -56,7 +60,7 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
             chosen = replace(chosen, head_settings=POOLING)
         if not len(split.val) and holds_nothing_out(config, images):
             chosen = replace(chosen, val=FOLDS)
-        why = f"features of {config.backbone} at {size} pixels, computed once, and a linear head fitted to them"
+        why = f"features of {network} at {size} pixels, computed once, and a linear head fitted to them"
         seconds = step * scored
     seconds += scored * _DECODING / max(1, worker_count(config.workers))
     where = "1 GPU" if device.type == "cuda" else f"{torch.get_num_threads()} cores"
@@ -98,6 +102,11 @@ def _begins_linear(config: Config) -> bool:
         return True
     method = METHODS.find(config.method)
     return not method.heads and not method.needs_maps(settings_of(method.Settings, config.settings, config.method))
+
+
+def _in_words(backbone: str) -> str:
+    name = BackboneName.read(backbone)
+    return f"{name.network} and its {plural(name.classes, 'class')}" if name.classes else name.network
 
 
 def _pools_anew(config: Config) -> bool:

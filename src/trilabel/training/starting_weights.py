@@ -6,7 +6,7 @@ from pathlib import Path
 from trilabel.config import Config
 from trilabel.errors import TrilabelError
 from trilabel.log import log
-from trilabel.models.backbone import is_run
+from trilabel.models.backbone import BackboneName, is_run
 from trilabel.models.recognize import recognize
 from trilabel.training.run_folder import RunFolder
 
@@ -35,10 +35,14 @@ def with_backbone(config: Config) -> Config:
 
 
 def as_started(config: Config, folder: RunFolder) -> Config:
-    """The configuration of a run that resumes: its backbone was chosen when it started."""
-    if config.backbone not in _NOT_CHOSEN or not folder.is_described():
+    """The configuration of a run that resumes: its backbone, or its classes, were chosen when it started."""
+    if not folder.is_described():
         return config
-    return replace(config, backbone=folder.read().config.backbone)
+    started = folder.read().config.backbone
+    chosen = config.backbone in _NOT_CHOSEN or (
+        config.stages == "auto" and config.backbone == BackboneName.read(started).network
+    )
+    return replace(config, backbone=started) if chosen else config
 
 
 def _check_variant(named: str, weights: str) -> None:
@@ -47,14 +51,16 @@ def _check_variant(named: str, weights: str) -> None:
         found = recognize(weights)
     except TrilabelError:  # if it does not fit, the backbone says so when it is made
         return
-    variant, right = named.removesuffix("-v1.5"), found.backbone
+    name = BackboneName.read(named)
+    variant, right = name.network.removesuffix("-v1.5"), found.backbone
     if not found.by_statistics or variant not in found.discrepancies or variant == right:
         return
     times = found.discrepancies[variant] / found.discrepancies[right]
     off = f"the batch norms of these weights are {times:.1f} times as far from their statistics in"
-    if right == f"{named}-v1":
+    also = named.removeprefix(name.network)  # its classes
+    if right == f"{name.network}-v1":
         raise TrilabelError(
-            f"{weights}: {off} {named} as in {right} (strides in the 1×1 convolutions, as in Keras); pass --backbone "
-            f"{right}, or --backbone {named}-v1.5 to insist"
+            f"{weights}: {off} {variant} as in {right} (strides in the 1×1 convolutions, as in Keras); pass --backbone "
+            f"{right}{also}, or --backbone {variant}-v1.5{also} to insist"
         )
-    log.warning(f"{weights}: {off} {named} as in {right}: try --backbone {right}")
+    log.warning(f"{weights}: {off} {name.network} as in {right}: try --backbone {right}{also}")
