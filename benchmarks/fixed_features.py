@@ -7,9 +7,9 @@
     python benchmarks/fixed_features.py yeast.npz none benchmarks/specs/fixed_breadth.toml --out runs/yeast-fixed
 
 DATA is whatever `trilabel train` reads. Features are the output of a ResNet-50 (`resnet50-v1`) in bf16, averaged over
-the map, or pooled as recipe photos does it (--pooling photos). They are computed once, on a GPU where there is one
-(half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file, whereas `trilabel train --stages linear`
-computes them for each run. The rest is the same as `trilabel compare`.
+the map, or as recipe photos has them (--pooling photos: pooled in its way, and the classes of the weights). They are
+computed once, on a GPU where there is one (half an hour for VOC 2012 at 448 pixels on two cores), and kept in a file,
+whereas `trilabel train --stages linear` computes them for each run. The rest is the same as `trilabel compare`.
 DATA may also be features already: X_train, Y_train (0 and 1), X_test, Y_test in an .npz; each is scaled to mean 0 and
 deviation 1.
 Several processes may be started at once, each on one thread: each makes the runs that no other is working on.
@@ -40,6 +40,7 @@ from trilabel.errors import TrilabelError
 from trilabel.files import replacing
 from trilabel.log import shown, track
 from trilabel.models import Backbone, Classifier, check_head, create_model
+from trilabel.models.backbone import with_own_classes
 from trilabel.models.device import choose_device
 from trilabel.models.heads.gap import GapHead
 from trilabel.recipes import fine_tune
@@ -52,7 +53,7 @@ BACKBONE = "resnet50-v1"
 
 
 def features_of(dataset: Dataset, weights: str, size: int, file: Path, pooling: str = "average") -> Tensor:
-    """N×2048 float32, from the file (of any precision) or into it."""
+    """N×D float32, from the file (of any precision) or into it."""
     file = file.with_suffix(".npy")
     with FileLock(file.with_suffix(".lock")):  # of several processes one computes, the others wait
         if not file.is_file():
@@ -81,8 +82,11 @@ def read_features(file: str) -> tuple[Dataset, Tensor]:
 def compute_features(dataset: Dataset, weights: str, size: int, pooling: str) -> NDArray[np.float16]:
     """The pooled features of all images; bf16, so that float16 holds them."""
     device = choose_device("auto")
-    settings = {"photos": {**POOLING, "normalize": False}, "average": {}}[pooling]
-    model = create_model(Config(backbone=BACKBONE, head_settings=settings), 1, size, weights).eval()
+    config = Config(backbone=BACKBONE)
+    if pooling == "photos":
+        own = with_own_classes(BACKBONE, weights)
+        config = replace(config, backbone=own, head_settings={**POOLING, "normalize": False})
+    model = create_model(config, 1, size, weights).eval()
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     views, workers = Views(model.backbone.mean, model.backbone.std), min(16, os.cpu_count() or 1)
     source = ImageSource(dataset.paths or (), size, device, workers)

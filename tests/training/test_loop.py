@@ -225,6 +225,23 @@ def test_what_a_method_remembers_is_trained_and_saved(
     assert run.history[0].parts["half"] == pytest.approx(run.history[0].loss / 2)
 
 
+def test_a_method_is_told_whether_the_stage_before_has_taught_the_model(
+    small_scenes: Dataset, quick: Config, tmp_path: Path, remembering: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+
+    def step(self: Remembering, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        told.append(batch.goes_on)
+        return one_view_step(self, model, batch)
+
+    monkeypatch.setattr(Remembering, "views", 1)
+    monkeypatch.setattr(Remembering, "step", step)
+    config = replace(quick, method=remembering, linear_epochs=1, epochs=1, batch_size=96)
+    train(small_scenes, replace(config, stages="linear-then-fine-tune", linear_lr=config.lr), tmp_path / "both")
+    train(small_scenes, replace(config, stages="fine-tune"), tmp_path / "one")
+    assert told == [False, True, False]
+
+
 # ---- stopping and going on
 
 

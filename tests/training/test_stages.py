@@ -1,5 +1,7 @@
 """The stages of a run."""
 
+from dataclasses import replace
+
 from trilabel.config import Config
 from trilabel.training.stages import Stage, plan_stages
 
@@ -9,5 +11,6 @@ def test_stages():
     linear, fine_tune = Stage("linear", 4, 5.0, linear=True), Stage("fine-tune", 7, 0.5)
     assert plan_stages(Config(stages="fine-tune", **options)) == [fine_tune]
     assert plan_stages(Config(stages="linear", **options)) == [Stage("linear", 7, 5.0, linear=True)]
-    assert plan_stages(Config(stages="linear-then-fine-tune", **options)) == [linear, fine_tune]
+    then = replace(fine_tune, goes_on=True)
+    assert plan_stages(Config(stages="linear-then-fine-tune", **options)) == [linear, then]
     assert plan_stages(Config(stages="linear", linear_lr=0.1, **options)) == [Stage("linear", 7, 0.1, linear=True)]

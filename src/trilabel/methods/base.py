@@ -26,6 +26,7 @@ class Batch(NamedTuple):
     warm_up: bool = False  # whether this is the method's warm-up
     share: float = 0.0  # of the epoch's steps that are done
     epochs: int = 1  # of the stage
+    goes_on: bool = False  # whether the stage before has taught the model
 
 
 # (tensor, "sum" or "max") -> the sum or maximum over all processes

@@ -158,7 +158,8 @@ def create_backbone(name: str, weights: str | None = None, image_size: int | Non
 def with_own_classes(name: str, weights: str | None) -> str:
     """The backbone, also with the classes that it was pretrained on, where these weights have the classifier.
 
-    Only with ImageNet's 1,000: other outputs may be no classes, as CLIP's, or far more than the features. A name that says so already, or with "+0" that it should not, is kept, and so is that of a run.
+    Only with ImageNet's 1,000: other outputs may be no classes, as CLIP's, or far more than the features. A name that
+    says so already, or with "+0" that it should not, is kept, and so is that of a run.
     """
     parsed = BackboneName.read(name)
     if weights is None or name == "tiny" or parsed.classes is not None or is_run(weights):

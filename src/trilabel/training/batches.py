@@ -144,4 +144,4 @@ class BatchMaker:
         if not stage.linear:
             draw = torch.Generator().manual_seed(seed)
             pixels, strong = self.views.training(pixels, draw, two_views)
-        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up, share, stage.epochs)
+        return Batch(pixels, strong, labels, rows, now.epoch, now.lr, stage.warm_up, share, stage.epochs, stage.goes_on)

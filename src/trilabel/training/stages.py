@@ -15,6 +15,7 @@ class Stage:
     lr: float
     linear: bool = False  # only the head, on features computed once
     warm_up: bool = False  # only for what the method learns about the labels; the model is then reset
+    goes_on: bool = False  # with a head that the stage before has taught
 
 
 def plan_stages(config: Config, warm_up_epochs: int = 0) -> list[Stage]:
@@ -38,7 +39,7 @@ def _stages(config: Config) -> list[Stage]:
         case "linear":
             return [Stage("linear", config.epochs, linear_lr, linear=True)]
         case "linear-then-fine-tune":
-            return [Stage("linear", config.linear_epochs, linear_lr, linear=True), fine_tune]
+            return [Stage("linear", config.linear_epochs, linear_lr, linear=True), replace(fine_tune, goes_on=True)]
         case "auto":  # `train` has chosen by now
             raise TrilabelError(
                 "stages: auto is chosen by `train` alone; here use --recipe fine-tune, or name the stages"

@@ -306,9 +306,17 @@ def test_the_first_quarter_of_the_epochs_counts_unknown_as_absent_where_no_negat
     labels = one_named(logistic_problem(40, seed=1)[1])
     method = create_method("posterior", {"rates": "one-of-k"}, labels, FEATURES)
     assert [method.absent_epochs(epochs) for epochs in (1, 4, 7, 12, 20)] == [1, 1, 1, 3, 5]
-    logits, some = torch.zeros(2, CLASSES), labels.rows(np.arange(2))
-    first, then = (method.log_factor(logits, some, epoch, 12)[some == 0] for epoch in (3, 4))
-    assert torch.isinf(first).all() and then.isfinite().all() and (then < 0).all()
+    some, rows = labels.rows(np.arange(2)), torch.arange(2)
+    inputs = torch.randn(2, FEATURES, generator=torch.Generator().manual_seed(0))
+    model = FeatureClassifier(GapHead(FEATURES, CLASSES))
+    batches = [Batch(inputs, None, some, rows, epoch, epochs=12) for epoch in (3, 4)]
+    absent, then, later = (
+        method.step(model, batch)["soft_targets"][some == 0]
+        for batch in (*batches, batches[0]._replace(goes_on=True))  # a stage before has taught the model
+    )
+    smoothed = method.smoothing(batches[0])
+    assert torch.equal(absent, torch.full_like(absent, smoothed))
+    assert (then != smoothed).all() and (later > absent).all()
     assert create_method("posterior", {"warm_up": 2}, labels, FEATURES).absent_epochs(20) == 2
     given = {"positives_known": 0.3}
     assert create_method("posterior", given, labels, FEATURES).absent_epochs(20) == 5

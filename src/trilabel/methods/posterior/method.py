@@ -54,7 +54,7 @@ class Posterior(Method[PosteriorSettings]):
         logits, labels = model(batch.images).logits, batch.labels
         if batch.warm_up:
             return {"loss": self._fit_loss(logits, batch), "logits": logits.detach()}
-        log_factor = self.log_factor(logits, labels, batch.epoch, batch.epochs)
+        log_factor = self.log_factor(logits, labels, absent=self.counts_absent(batch))
         targets = posterior_targets(logits, labels, log_factor, self.smoothing(batch))
         unknown = labels == 0
         rounded = torch.where(log_factor == 0, 0, (targets > 0.5).to(labels.dtype) * 2 - 1)
@@ -93,20 +93,24 @@ class Posterior(Method[PosteriorSettings]):
         done = (batch.epoch - 1 + batch.share) / batch.epochs
         return first if until is None else first * max(0.0, 1 - done / until)
 
+    def counts_absent(self, batch: Batch) -> bool:
+        """Whether unknown counts as absent at this step: a model that knows nothing explains nothing away."""
+        return not batch.goes_on and batch.epoch <= self.absent_epochs(batch.epochs)
+
     def absent_epochs(self, epochs: int) -> int:
-        """First epochs of a stage that count unknown as absent: a model that knows nothing explains nothing away."""
+        """So many epochs at first."""
         if self.settings.warm_up is not None:
             return self.settings.warm_up
         return max(1, epochs // 4) if self.positives_only else 0
 
-    def log_factor(self, logits: Tensor, labels: Tensor, epoch: int, epochs: int) -> Tensor:
-        """C or B×C: how much being unknown changes the log-odds of a label; −inf in epochs of assume-negative."""
+    def log_factor(self, logits: Tensor, labels: Tensor, absent: bool) -> Tensor:
+        """C or B×C: how much being unknown changes the log-odds of a label; −inf if it counts as absent."""
         if self.kind == "one-of-k":
             found = losses.one_of_k_log_factor(logits, labels)
         else:
             positives, negatives = torch.log1p(-self.rates)
             found = positives - negatives
-        return torch.where(found < 0, -torch.inf, found) if epoch <= self.absent_epochs(epochs) else found
+        return torch.where(found < 0, -torch.inf, found) if absent else found
 
     def _fit_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Learns the known labels of every second image, and counts what the fit needs of the others."""

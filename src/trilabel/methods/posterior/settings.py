@@ -21,8 +21,8 @@ class PosteriorSettings:
     table: str | None = None
     """A table of rates (class,positives,negatives) or of class shares (class,share)."""
     warm_up: int | None = None
-    """First epochs of a stage in which unknown counts as absent where it speaks for absent at all; none: a quarter
-    of them, at least 1, where no negative is known, else 0."""
+    """First epochs of the first stage in which unknown counts as absent where it speaks for absent at all; none: a
+    quarter of them, at least 1, where no negative is known, else 0."""
     fit_epochs: int = 3
     """With rates=fit: epochs of the model of known labels, which learns from every second image."""
     smoothing: float = 0.1
