@@ -91,9 +91,9 @@ def _interval(counts: NDArray[np.int64], classes: int) -> tuple[float, float]:
     # The mean only needs how often each value is drawn, so the cost does not grow with the number of images.
     resampled = np.random.default_rng(0).multinomial(len(counts), times / len(counts), size=_RESAMPLES)
     count = len(counts)
-    from scipy import stats  # takes a second to import
+    from scipy.special import ndtri, stdtrit  # quantiles; all of scipy.stats takes a second to import
 
-    wider = stats.t.ppf(0.95, count - 1) / stats.norm.ppf(0.95) * np.sqrt(count / (count - 1))
+    wider = stdtrit(count - 1, 0.95) / ndtri(0.95) * np.sqrt(count / (count - 1))
     mean = counts.mean()
     low, high = mean + wider * (np.percentile(resampled @ values / count, [5, 95]) - mean)
     return float(max(low, 0)), float(min(high, classes))
