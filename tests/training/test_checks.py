@@ -15,9 +15,10 @@ from trilabel.data.images import ImageSource
 from trilabel.errors import TrilabelError
 from trilabel.labels import simulate
 from trilabel.methods import METHODS, check_method
+from trilabel.recipes import linear_then_fine_tune
 from trilabel.training import setup
 from trilabel.training.api import train
-from trilabel.training.checks import check_components, check_memory, too_short
+from trilabel.training.checks import check_components, check_memory, slow_head, too_short
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -120,6 +121,16 @@ def test_a_stage_that_ends_before_the_method_begins_is_said(quick: Config, metho
     stages = {"stages": "linear-then-fine-tune"}
     assert len(warnings(3, 5, linear_epochs=8, **stages)) == (method != "imcl")
     assert len(warnings(3, 5, linear_epochs=2, **stages)) == 2
+
+
+def test_a_head_that_would_learn_at_the_rate_of_fine_tuning_is_said() -> None:
+    recipe = linear_then_fine_tune()
+    (warning,) = slow_head(replace(recipe, head="saliency", head_settings={}))
+    assert "3e-05" in warning and "--linear-lr 1e-3" in warning and "\n" not in warning
+    fitted, given = recipe, replace(recipe, head="saliency", head_settings={}, linear_lr=1e-3)
+    alone = replace(given, stages="linear", linear_lr=None)  # its rate is that of the head
+    assert not slow_head(fitted) and not slow_head(given) and not slow_head(alone)
+    assert not slow_head(replace(given, linear_lr=None, lr=1e-3))
 
 
 def test_rates_that_cannot_be_found_are_refused_before_a_model_is_made(

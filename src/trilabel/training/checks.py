@@ -21,6 +21,8 @@ from trilabel.training.splits import FOLDS
 from trilabel.training.stages import plan_stages
 from trilabel.training.strategies import check_relabel
 
+_SLOW_HEAD = 5e-4  # below this rate, 25 epochs on fixed features leave a head far from where it would end
+
 
 def check_components(config: Config, labels: Labels, resumes: bool = False, validation: Labels | None = None) -> Any:
     """Raises an error for components that do not exist, cannot learn from such labels, or are incompatible.
@@ -77,6 +79,16 @@ def too_short(config: Config, settings: Any) -> list[str]:
             )
         begun = begun or stage.epochs > epochs
     return warnings
+
+
+def slow_head(config: Config) -> list[str]:
+    """A warning if a head learns at the rate of fine-tuning, where everything else is fixed: it would hardly move."""
+    normalizes = config.head == "gap" and config.graph == "none" and config.head_settings.get("normalize")
+    if config.stages != "linear-then-fine-tune" or normalizes or config.linear_lr is not None:
+        return []
+    lr = config.lr * config.head_lr_scale
+    little = f"the linear stage learns at {lr:g}, which is little for a head alone; pass --linear-lr 1e-3"
+    return [little] if lr < _SLOW_HEAD else []
 
 
 def _check_kept_head(config: Config, labels: Labels) -> None:

@@ -27,7 +27,7 @@ from trilabel.models import Classifier, create_model, with_synced_batch_norm
 from trilabel.models.scoring import Scores
 from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
-from trilabel.training.checks import check_components, check_memory, too_short
+from trilabel.training.checks import check_components, check_memory, slow_head, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
 from trilabel.training.epoch_log import EpochLog, open_log
@@ -205,7 +205,7 @@ def _relabelling(
 
 
 def _log_choices(config: Config, settings: Any, dataset: Dataset) -> None:
-    for warning in too_short(config, settings):
+    for warning in [*too_short(config, settings), *slow_head(config)]:
         log.warning(warning)
     if config.weights is None and dataset.images is None:
         log.warning(
