@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from trilabel import TrilabelError, data, load, train
+from trilabel import Labels, TrilabelError, data, load, train
 from trilabel.recipes import photos, small
 from trilabel.training import plan, plan_kind
 from trilabel.training.plan import with_plan
@@ -75,6 +75,17 @@ def test_on_a_gpu_many_images_are_fine_tuned_after_a_head_was_fitted(gpu, caplog
     assert found[4574].head_settings == {"normalize": True, "power": 3.0, "contrast": 1.5}
     assert (found[28_000].batch_size, found[28_000].lr) == (64, 6e-5)
     assert "a linear head fitted to features computed once, then fine-tuning resnet18 at 448 pixels" in caplog.text
+
+
+@pytest.mark.parametrize(("images", "split", "stages"), [(1249, (1249, 0), "linear"), (1250, (1000, 250), None)])
+def test_a_share_is_held_out_only_where_what_is_left_is_fine_tuned(gpu, images, split, stages):
+    labels = Labels.from_signed(np.ones((images, 1), np.int8))
+    given = data.Dataset(labels.ids, [""] * images, labels, {"train": np.arange(images)})
+    found = split_for_training(given, WEIGHTS)
+    assert (len(found.train), len(found.val)) == split
+    planned = with_plan(WEIGHTS, found)
+    assert planned.stages == (stages or "linear-then-fine-tune")
+    assert (planned.val == "folds") == bool(stages)
 
 
 @pytest.mark.parametrize(

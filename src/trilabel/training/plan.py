@@ -36,7 +36,8 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
         return config
     images, device = len(split.train), choose_device(config.device)
     scored = images + len(split.val)
-    kind = plan_kind(config, images)
+    learns_from_all = not len(split.val) and holds_nothing_out(config, images)
+    kind = "linear head" if learns_from_all else plan_kind(config, images)
     if kind != "small network" and _pools_anew(config):
         config = replace(config, backbone=with_own_classes(config.backbone, config.weights))
     network = _in_words(config.backbone)
@@ -58,7 +59,7 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
         chosen = replace(small(), stages="linear", epochs=10, image_size=size, batch_size=32)
         if _pools_anew(config):
             chosen = replace(chosen, head_settings=POOLING)
-        if not len(split.val) and holds_nothing_out(config, images):
+        if learns_from_all:
             chosen = replace(chosen, val=FOLDS)
         why = f"features of {network} at {size} pixels, computed once, and a linear head fitted to them"
         seconds = step * scored

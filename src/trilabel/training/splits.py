@@ -12,11 +12,10 @@ from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, simulate
 from trilabel.log import log, truncate_list
 from trilabel.printable import plural
-from trilabel.training.plan_kind import holds_nothing_out
+from trilabel.training.plan_kind import HELD_OUT_SHARE, holds_nothing_out
 
 FOLDS = "folds"  # the value of `Config.val` that holds no image out
 HELD_OUT = "held-out"  # the split that a share of the training images becomes
-_AUTO_SHARE = 0.2
 _SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
 
 
@@ -58,7 +57,7 @@ def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
         name = "val"
     elif name == "auto":
         whole = len(dataset.rows_of(config.train_split))
-        name = FOLDS if holds_nothing_out(config, whole) else str(_AUTO_SHARE)
+        name = FOLDS if holds_nothing_out(config, whole) else str(HELD_OUT_SHARE)
     if name in ("none", FOLDS):
         train, val = dataset.rows_of(config.train_split), np.zeros(0, np.int64)
     else:
