@@ -7,8 +7,9 @@ Photographs of VOC 2012 at random; a third of their labels known, or one tag eac
 prints it; scikit-learn's logistic regression, class by class, on features of the same network (L2-normalized, C 1, 10
 and 100, the best on the test images, which nobody could choose), with unknown labels left out and as absent: on
 features averaged over the image, as is usual, and on those that our head pools; and fastai's multi-label learner,
-where the Python of an environment with it is given. Test mAP; CF1 at the thresholds
-that each gives (ours fitted, others 0.5) and at the best common threshold on the test images; seconds.
+where the Python of an environment with it is given. And the script that people write today, from the start of its
+process to the last fit: torchvision, 224 pixels, averaged features, logistic regression with C 10. Test mAP; CF1 at the
+thresholds that each gives (ours fitted, others 0.5) and at the best common threshold on the test images; seconds.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from trilabel.data.dataset import Dataset
 from trilabel.data.images import ImageSource, in_order
 
 SETTINGS = {"a third of labels": "keep-share=0.3333", "one tag": "single-positive"}
+SCRIPTED = {"known": "known labels", "absent": "unknown = absent"}
 PEERS = Path(__file__).parent / "peers"
 Scores = NDArray[np.float32]
 
@@ -102,6 +104,19 @@ def logistic(x: Scores, signs: NDArray[np.int8], others: Scores, truth: tl.Label
     return best
 
 
+def script(
+    table: Path, images: Path, weights: str, test: Sequence[str], truth: tl.Labels, unknown: str
+) -> dict[str, Any]:
+    """The plain script, as a process of its own."""
+    names, out = table.with_name("test.csv"), table.with_name("scores.npz")
+    names.write_text("image\n" + "\n".join(Path(path).name for path in test) + "\n")
+    command = [PEERS / "logistic_photos.py", table, names, images, weights, out, unknown]
+    subprocess.run([sys.executable, *map(str, command)], check=True)
+    with np.load(out) as found:
+        scores = found["scores"].astype(np.float32)
+        return judged(f"a plain script, {SCRIPTED[unknown]}", scores, truth, 0.5, float(found["seconds"]))
+
+
 def fastai(
     python: str, rows: NDArray[np.int64], labels: tl.Labels, dataset: Dataset, test: Sequence[str], weights: str
 ) -> tuple[Scores, float]:
@@ -145,9 +160,11 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 table, run = Path(folder) / "labels.csv", Path(folder) / "run"
                 write_table(table, dataset, train, labels)
-                results = [ours(table, Path(paths[0]).parent, asked.weights, test_paths, truth, run)]
+                photos, signs = Path(paths[0]).parent, labels.to_signed()
+                results = [ours(table, photos, asked.weights, test_paths, truth, run)]
+                for unknown in ("known", "absent") if (signs < 0).any() else ("absent",):
+                    results.append(script(table, photos, asked.weights, test_paths, truth, unknown))
                 (x, seconds), (others, _) = features_of(run, paths), features_of(run, test_paths)
-            signs = labels.to_signed()
             for name, own in {"known labels": signs, "unknown = absent": np.where(signs > 0, 1, -1)}.items():
                 for kind in x if (own < 0).any() else ():
                     title = f"logistic regression, {kind} features, {name}"
