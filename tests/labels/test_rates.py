@@ -31,16 +31,32 @@ def full(count, seed):
 
 
 def test_full_images_are_those_with_all_labels_known():
-    assert full_rows(Labels.from_signed([[1, -1], [1, 0], [1, 1]])).tolist() == [True, False, True]
-    assert not full_rows(Labels.from_signed([[1, 1], [1, 0]])).any()  # positives alone: nobody looked for negatives
+    assert full_rows(Labels.from_signed([[1, -1, -1], [1, 0, 0], [1, 1, -1]])).tolist() == [True, False, True]
+    assert full_rows(Labels.from_signed([[1, -1], [-1, -1]])).all()
+    # Positives alone: nobody looked for negatives.
+    assert not full_rows(Labels.from_signed([[1, 1, 1], [1, 0, 0]])).any()
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3])
+@pytest.mark.parametrize("rates", [(0.6, 0.2), (0.9, 0.1), (0.7, 0.7)])
+def test_images_that_are_full_by_chance_were_not_labelled_in_full(classes, rates):
+    """So that what they show says nothing of the others; a group of full images beside them is found all the same."""
+    truth = truth_of(2000)[:, :classes]
+    dense = observed(truth, *rates).to_signed()
+    by_chance = (dense != 0).all(1)
+    assert by_chance.sum() >= 30 and not full_rows(Labels.from_signed(dense)).any()
+    tags = observed(truth, 0.3, 0.0).to_signed()
+    tags[:1000] = truth[:1000]
+    assert classes == 1 or full_rows(Labels.from_signed(tags))[:1000].all()
 
 
 def test_class_shares_prefer_the_sample():
-    labels, sample = Labels.from_signed([[1, -1], [1, -1], [0, 1]]), Labels.from_signed([[-1, 1], [1, 0]])
+    labels = Labels.from_signed([[1, -1, -1], [1, -1, -1], [0, 1, 0]])
+    sample = Labels.from_signed([[-1, 1, -1], [1, 0, 0]])
     found = class_shares(labels, sample)
-    assert found.shares.tolist() == [0, 1] and found.images == 1
+    assert found.shares.tolist() == [0, 1, 0] and found.images == 1
     found = class_shares(labels, sample, fewest=2)
-    assert found.shares.tolist() == [1, 0] and found.images == 2
+    assert found.shares.tolist() == [1, 0, 0] and found.images == 2
     assert class_shares(labels, sample, fewest=3) is None and class_shares(labels[2:]) is None
 
 

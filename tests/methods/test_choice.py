@@ -53,8 +53,18 @@ def test_settings_of_the_user_say_more():
     assert choose_method(AT_RANDOM, FULL, {"normalize": "image"})[:2] == ("known-only", {"normalize": "image"})
     assert choose_method(TAGS, FULL, {"smoothing": 0.2})[:2] == ("posterior", {"smoothing": 0.2})
     assert choose_method(TAGS, None, {"smoothing": 0.2})[:2] == ("assume-negative", {"smoothing": 0.2})
+    assert choose_method(AT_RANDOM, None, {"smoothing": 0.2})[:2] == ("known-only", {"smoothing": 0.2})
+    assert choose_method(AT_RANDOM, None, {"rates": "fit"})[:2] == ("posterior", {"rates": "fit"})
     with pytest.raises(TrilabelError, match="needs fully labelled images, and there are none"):
         choose_method(TAGS, None, {"rates": "shares"})
+
+
+def test_of_one_class_positives_alone_are_not_drawn_from_anything():
+    """One of one would make it learn known positives alone, which teaches to call everything present."""
+    one = Labels.from_signed(TAGS.to_signed()[:, :1])
+    assert choose_method(one)[:2] == WAN
+    with pytest.raises(TrilabelError, match="cannot be learned from positives alone"):
+        check_method("posterior", {"rates": "one-of-k"}, one)
 
 
 def test_relabelling_learns_known_labels_alone():

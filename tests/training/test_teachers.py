@@ -12,8 +12,11 @@ from trilabel.config import Config
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
+from trilabel.labels import simulate
 from trilabel.models import Classifier, create_model
 from trilabel.training.api import train
+from trilabel.training.checkpoint import load
+from trilabel.training.run_folder import RunFolder
 from trilabel.training.teachers import Teachers, check_teachers, crops_of, fitted_rates_of, open_teachers
 
 CLASSES = 5
@@ -100,11 +103,22 @@ def test_runs_on_other_classes_and_folders_without_a_run_are_refused(
 
 
 def test_rates_that_a_posterior_run_fitted_are_taken_over(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
-    settings = {"positives_known": 0.25, "negatives_known": 0.5}
-    runs = [
-        train(small_scenes, replace(quick, epochs=1, method=name, settings=given), tmp_path / name).folder
-        for name, given in (("known-only", {}), ("posterior", settings))
-    ]
-    assert fitted_rates_of(runs[:1]) is None
-    found = fitted_rates_of(runs)
-    assert found is not None and found.tolist() == [[0.25] * 14, [0.5] * 14]
+    """Not those that it was given, nor those of runs of other methods."""
+    labels = simulate.apply_to_rows(small_scenes.labels, small_scenes.rows_of("train"), "keep-share=0.5", 0)
+    given = {"positives_known": 0.25, "negatives_known": 0.5}
+    folders = {
+        name: train(
+            small_scenes.with_labels(labels),
+            replace(quick, epochs=1, method=method, settings=settings),
+            tmp_path / name,
+        ).folder
+        for name, method, settings in (
+            ("known-only", "known-only", {}),
+            ("given", "posterior", given),
+            ("fitted", "posterior", {"rates": "fit", "fit_epochs": 1}),
+        )
+    }
+    assert fitted_rates_of([folders["known-only"], folders["given"]]) is None
+    found = fitted_rates_of(list(folders.values()))
+    assert found is not None and found.shape == (2, 14)
+    assert torch.equal(found, load(RunFolder(folders["fitted"]).best, "method.rates")[0]["method.rates"])

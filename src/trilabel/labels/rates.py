@@ -13,6 +13,7 @@ from trilabel.labels.matrix import Labels
 Numbers = NDArray[np.float64]
 
 HIGHEST = 0.99  # of an estimated rate: that a label is unknown never says for sure that it is absent
+_MORE_THAN_CHANCE = 2.0  # times as many full images as chance makes, from which they are a group of their own
 _HIGHEST_RAW = 2.0  # known labels ÷ those there should be, before shrinking; above 1 by chance only
 
 
@@ -45,10 +46,36 @@ class ClassShares:
 
 
 def full_rows(labels: Labels) -> NDArray[np.bool_]:
-    """Which images have all labels known; none where only positives are, since that says nothing of the others."""
+    """Which images were labelled in full: all their labels are known, and not just by chance.
+
+    None where only positives are known, since that says nothing of the others; and none where labels that are known one
+    by one would make about as many (few classes, or few holes): which images these are depends on what they show.
+    """
     present, absent = labels.counts_per_image()
-    full: NDArray[np.bool_] = (present + absent == labels.shape[1]) & bool(absent.any())
+    known = present + absent
+    full: NDArray[np.bool_] = (known == labels.shape[1]) & bool(absent.any())
+    if full.any() and not full.all() and full.sum() < _MORE_THAN_CHANCE * _full_by_chance(labels, known):
+        return np.zeros_like(full)
     return full
+
+
+def _full_by_chance(labels: Labels, known: NDArray[np.int64]) -> float:
+    """How many images would be full if each label were known as often as where something else of the image is unknown.
+
+    known: of each image. Counted in images of which something is unknown; for a label that alone is unknown there, and
+    in full images, nothing else is.
+    """
+    unknown, classes = labels.shape[1] - known, labels.shape[1]
+    known_of = _known(labels[unknown > 0])
+    of = (unknown > 0).sum() - ((unknown == 1).sum() - _known(labels[unknown == 1]))
+    shares = np.divide(known_of, of, out=np.ones(classes), where=of > 0)
+    return float(len(labels) * shares.prod())
+
+
+def _known(labels: Labels) -> Numbers:
+    """C: how many labels are known."""
+    present, absent = labels.counts_per_class()
+    return (present + absent).astype(np.float64)
 
 
 def class_shares(labels: Labels, sample: Labels | None = None, fewest: int = 1) -> ClassShares | None:
@@ -57,8 +84,8 @@ def class_shares(labels: Labels, sample: Labels | None = None, fewest: int = 1) 
     labels: of the training images. sample: of other images of the same kind, such as those for validation.
     fewest: how many images are enough.
 
-    >>> class_shares(Labels.from_signed([[1, -1], [-1, -1], [1, 0]])).shares
-    array([0.5, 0. ])
+    >>> class_shares(Labels.from_signed([[1, -1, -1], [-1, -1, -1], [1, 0, 0], [0, 0, 0]])).shares
+    array([0.5, 0. , 0. ])
     """
     for part in (sample, labels):
         if part is not None and (full := full_rows(part)).sum() >= fewest:

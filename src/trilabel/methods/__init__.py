@@ -120,7 +120,9 @@ def choose_method(
     other = Choice(other.method, dict(given or other.settings))
     if labels.known_share == 1 or relabels or not _has("posterior", given):
         return other
-    if other.method == "known-only" and not given and _too_few_to_fit(labels, validation):
+    names_rates = set(given or ()) & {"rates", "positives_known", "negatives_known", "table", "fit_epochs"}
+    may_do_without = other.method == "known-only" and not names_rates and _has(other.method, given)
+    if may_do_without and _too_few_to_fit(labels, validation):
         return other._replace(note=_TOO_FEW)
     try:
         check_method("posterior", given or {}, labels, validation)

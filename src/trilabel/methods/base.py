@@ -128,8 +128,9 @@ class Method(nn.Module, Generic[S]):
         """
         raise NotImplementedError
 
-    def end_warm_up(self, all_reduce: AllReduce) -> None:
-        """Keeps the results of the steps with `batch.warm_up`; the model is then reset."""
+    def end_warm_up(self, all_reduce: AllReduce) -> str:
+        """Keeps the results of the steps with `batch.warm_up`; the model is then reset. Returns what to tell of them."""
+        return ""
 
     def sync(self, all_reduce: AllReduce) -> None:
         """Gives all processes what each remembers of its images, before saving and after each epoch.

@@ -94,9 +94,10 @@ class Selective(Method[SelectiveSettings]):
         """The sums of the warm-up."""
         return {"sums": self.sums}
 
-    def end_warm_up(self, all_reduce: AllReduce) -> None:
+    def end_warm_up(self, all_reduce: AllReduce) -> str:
         """A class is as common as its mean probability over the training images."""
         sums = all_reduce(self.sums, "sum")
         # A class without known negatives was predicted present everywhere, which is no estimate.
         self.priors.copy_(torch.where(self.learnable, sums[:-1] / sums[-1].clamp(min=1), 0))
         self.sums.zero_()
+        return ""

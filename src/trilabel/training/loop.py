@@ -58,7 +58,9 @@ def run_stage(job: Job, stage: Stage, best_file: Path) -> None:
     job.state.wait_for_files()
     job.processes.barrier()
     if stage.warm_up:
-        job.method.end_warm_up(job.processes.all_reduce)
+        found = job.method.end_warm_up(job.processes.all_reduce)
+        if found and job.processes.is_first:
+            log.info(found)
         job.state.load_model(job.folder.start)
     else:
         job.state.load_weights(best_file)

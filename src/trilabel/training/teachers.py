@@ -103,6 +103,7 @@ def fitted_rates_of(runs: Sequence[Path]) -> Tensor | None:
     found = []
     for run in runs:
         if RunFolder(run).read().config.method == "posterior":
-            tensors, _ = checkpoint.load(RunFolder(run).best, "method.rates")
-            found += [rates for rates in tensors.values() if rates.any()]
+            tensors, _ = checkpoint.load(RunFolder(run).best, "method.")
+            if tensors["method.fit_counts"].numel():  # empty where rates had another source
+                found.append(tensors["method.rates"])
     return torch.stack(found).mean(0) if found else None

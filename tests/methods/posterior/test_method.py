@@ -180,6 +180,43 @@ def test_the_warm_up_counts_only_images_that_it_does_not_learn_from():
     torch.testing.assert_close(model.head.linear.weight.grad, of_all)
 
 
+def test_several_passes_over_the_images_count_as_one():
+    """As a fitted head makes them in an epoch: otherwise what few labels say would hardly be shrunk."""
+    features, truth = logistic_problem(300)
+    labels, found = observed(truth, 0.4, 0.2), []
+    for passes in (1, 17):
+        method, model = create_method("posterior", {"rates": "fit"}, labels), new_model()
+        for _ in range(passes):
+            method.step(model, batch_of(features, labels, warm_up=True))
+        assert "rates as fitted: present labels are known" in method.end_warm_up(lambda value, how: value)
+        found.append(method.rates)
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_fitted_rates_cost_little_where_labels_are_missing_at_random(seed):
+    """With 400 images, of which the fit sees half."""
+    features, truth = logistic_problem(400, seed=seed)
+    labels = observed(truth, 1 / 3, 1 / 3, seed)
+    method = create_method("posterior", {"rates": "fit"}, labels, FEATURES)
+    train(method, features, labels, steps=60, warm_up=True)
+    method.end_warm_up(lambda value, how: value)
+    ours, theirs = train(method, features, labels), learned("known-only", {}, features, labels)
+    assert test_map(ours) > test_map(theirs) - 0.01
+
+
+def test_a_fit_is_about_images_that_were_not_labelled_in_full():
+    features, truth = logistic_problem(4000)
+    dense = observed(truth, 0.4, 0.1).to_signed()
+    dense[::3] = truth[::3]
+    labels = Labels.from_signed(dense)
+    method = create_method("posterior", {"rates": "fit"}, labels, FEATURES)
+    train(method, features, labels, steps=60, warm_up=True)
+    method.end_warm_up(lambda value, how: value)
+    positives, negatives = method.rates.numpy()
+    assert np.abs(positives - 0.4).mean() < 0.1 and np.abs(negatives - 0.1).mean() < 0.02
+
+
 def test_the_first_epoch_of_one_of_k_counts_unknown_as_absent():
     features, truth = logistic_problem(60)
     labels = one_named(truth)

@@ -76,6 +76,8 @@ def test_one_of_k_warns_where_labels_exclude_each_other():
     assert "labels nearly exclude each other (1.00 positives per image)" in method.notes[1]
     assert len(made(ONE, {"rates": "one-of-k"}, FULL).notes) == 1
     assert "takes labels as independent" in made(ONE).notes[1]  # cannot be seen here
+    at_random = observed(TRUTH, 0.4, 0.4)
+    assert "known negatives are taken for what people were asked of" in made(at_random, {"rates": "one-of-k"}).notes[-1]
     # By shares such labels are learned as they should be: what is not named is absent.
     assert made(positives, {}, exclusive).rates[0].min() > 0.95
 

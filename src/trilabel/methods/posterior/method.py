@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.labels.fitted_rates import BINS, COUNTS, binned, fitted_rates
-from trilabel.labels.rates import shares_by_rates
+from trilabel.labels.rates import Rates, full_rows, shares_by_rates
 from trilabel.losses.posterior import posterior_targets, target_bce
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import require_positives
@@ -24,6 +24,7 @@ class Posterior(Method[PosteriorSettings]):
     cost = "as plain BCE; with rates=fit after a warm-up of fit_epochs"
     rates: Tensor  # 2×C: e⁺ and e⁻
     fit_counts: Tensor  # 4 × (C·32): what the fit needs of a warm-up epoch; empty without one
+    partly: Tensor  # N: the images that a fit is about
 
     def __init__(
         self, settings: PosteriorSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -37,6 +38,9 @@ class Posterior(Method[PosteriorSettings]):
         fits = self.kind == "fit"
         self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
         self.warm_up_epochs = settings.fit_epochs * fits
+        # In images that were labelled in full, no label is known by a rate.
+        partly = torch.from_numpy(~full_rows(labels) if fits else np.zeros(0, np.bool_))
+        self.register_buffer("partly", partly, persistent=False)
 
     @classmethod
     def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
@@ -114,12 +118,12 @@ class Posterior(Method[PosteriorSettings]):
 
     def _fit_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Learns the known labels of every second image, and counts what the fit needs of the others."""
-        learned = (batch.rows % 2 == 0)[:, None]
+        second, partly = batch.rows % 2 == 1, self.partly[batch.rows]
         probability = torch.sigmoid(logits.detach().float())
         # Images that were learned from count as nothing: they are neither known nor in a bin.
-        weight = (~learned).double().expand_as(probability)
+        weight = (second & partly)[:, None].double().expand_as(probability)
         self.fit_counts += binned(probability, batch.labels, weight)
-        return losses.known_mean_bce(logits, batch.labels * learned)
+        return losses.known_mean_bce(logits, batch.labels * (~second & partly)[:, None])
 
     def start_epoch(self, epoch: int) -> None:
         """Only the last epoch of the warm-up counts."""
@@ -129,10 +133,15 @@ class Posterior(Method[PosteriorSettings]):
         """The counts of the warm-up."""
         return {"fit_counts": self.fit_counts}
 
-    def end_warm_up(self, all_reduce: AllReduce) -> None:
+    def end_warm_up(self, all_reduce: AllReduce) -> str:
         """The rates that explain best which labels of the images not learned from are known."""
-        self.rates.copy_(torch.stack(fitted_rates(all_reduce(self.fit_counts, "sum"))))
+        counts = all_reduce(self.fit_counts, "sum")
+        # An epoch of a fitted head passes over the images several times, which makes none of them count for more.
+        counted, images = counts[0].sum() / self.rates.shape[1], self.partly[1::2].sum()
+        self.rates.copy_(torch.stack(fitted_rates(counts * images / counted.clamp(min=1))))
         self.fit_counts.zero_()
+        found = Rates(*self.rates.cpu().double().numpy())
+        return f"posterior, rates as fitted: {found.describe()}"
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's share of the images, as it follows from the rates."""

@@ -52,7 +52,7 @@ def find_source(settings: PosteriorSettings, labels: Labels, validation: Labels 
             )
     if settings.rates == "fit" or (settings.rates == "auto" and _can_fit(labels)):
         return _fit(labels)
-    if settings.rates == "one-of-k" or most_positives(labels) == 1:
+    if labels.shape[1] > 1 and (settings.rates == "one-of-k" or most_positives(labels) == 1):
         return _one_of_k(labels, validation)
     raise TrilabelError(f"posterior: how often labels are known cannot be learned from {_seen(labels)}. Use {_HELPS}")
 
@@ -106,6 +106,11 @@ def _one_of_k(labels: Labels, validation: Labels | None) -> Source:
         notes.append(
             f"posterior: labels nearly exclude each other ({expected.value:.2f} positives per image), which one-of-k "
             "does not know; use --set rates=shares, or assume-negative"
+        )
+    if negatives := int(labels[~full_rows(labels)].counts_per_class()[1].sum()):
+        notes.append(
+            f"posterior: the {negatives:,} known negatives are taken for what people were asked of, which says nothing "
+            "of other labels; --set rates=auto, if labels are missing in another way"
         )
     # One of each image at first; people who were asked may have added others.
     present, _ = labels[~full_rows(labels)].counts_per_image()
