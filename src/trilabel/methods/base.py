@@ -129,7 +129,7 @@ class Method(nn.Module, Generic[S]):
         raise NotImplementedError
 
     def end_warm_up(self, all_reduce: AllReduce) -> str:
-        """Keeps the results of the steps with `batch.warm_up`, and returns what to tell of them; the model is then reset."""
+        """Keeps what the steps with `batch.warm_up` found, and returns it in words; the model is then reset."""
         return ""
 
     def sync(self, all_reduce: AllReduce) -> None:
