@@ -22,9 +22,10 @@ from trilabel.methods.posterior.settings import PosteriorSettings, check_setting
 Numbers = NDArray[np.float64]
 
 PARTS = 20  # of the images, each left out once to see how far estimates vary
+# Higher than what `posterior` takes: there rates that are somewhat off cost little, here they decide what is promised.
 _ENOUGH_IMAGES = 100  # fully labelled, from which their class shares are worth more than a fit
 _NOT_ALIKE = 1.2  # known positives ÷ all there should be, beyond which the shares are not of such images
-_ENOUGH_NEGATIVES = 30  # known ones of a class; where most classes have fewer, nothing is fitted
+_ENOUGH_NEGATIVES = 30  # known ones of a class, all of them seen; where most classes have fewer, nothing is fitted
 _TABLES = ("class,positives", "class,positives,negatives", "class,share")
 
 
