@@ -3,6 +3,7 @@
 Rates are about images of which something is unknown: in fully labelled ones there is nothing to explain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,12 @@ class ClassShares:
 
     shares: Numbers  # C
     images: float  # infinite where the shares are given and certain
+
+
+def mean_rates(found: Sequence[Rates | None]) -> Rates | None:
+    """The mean over models that each found some; None where one has none."""
+    each = [(rates.positives, rates.negatives) for rates in found if rates is not None]
+    return Rates(*np.mean(each, axis=0)) if len(each) == len(found) > 0 else None
 
 
 def full_rows(labels: Labels) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from trilabel import losses
 from trilabel.labels import Labels
 from trilabel.labels.fitted_rates import BINS, COUNTS, binned, fitted_rates
-from trilabel.labels.rates import shares_by_rates
+from trilabel.labels.rates import Rates, shares_by_rates
 from trilabel.losses.posterior import posterior_targets, target_bce
 from trilabel.methods.base import AllReduce, Batch, Method
 from trilabel.methods.checks import require_positives
@@ -133,6 +133,11 @@ class Posterior(Method[PosteriorSettings]):
         """The rates that explain best which labels of the images not learned from are known."""
         self.rates.copy_(torch.stack(fitted_rates(all_reduce(self.fit_counts, "sum"))))
         self.fit_counts.zero_()
+
+    def known_rates(self) -> Rates | None:
+        """Those of the loss; where positives are drawn from all an image has there are none by class."""
+        positives, negatives = self.rates.double().cpu().numpy()
+        return None if self.kind == "one-of-k" else Rates(positives, negatives)
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's share of the images, as it follows from the rates."""
