@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import trilabel as tl
 from tests.estimator.conftest import Toy, toy
+from tests.support.logistic_problem import logistic_problem, observed
 from trilabel.errors import TrilabelError
 from trilabel.estimator import EXPECTED_FAILED_CHECKS, TriLabelClassifier, known_map_scorer
 from trilabel.methods.known_only import KnownOnly
@@ -308,3 +309,23 @@ def test_on_a_gpu(half_planes: Toy) -> None:
     assert next(again.network_.parameters()).device.type == "cpu"
     np.testing.assert_allclose(again.predict_proba(half_planes.X), found.predict_proba(half_planes.X), atol=1e-3)
     assert found.score(half_planes.others, half_planes.other_truth) > 0.85
+
+
+# ---- what it decides where known labels are no fair sample
+
+
+def test_decisions_follow_the_rates_that_a_method_knows() -> None:
+    """Positives are named five times as often; in parts, too, of which each is scored before it is learned."""
+    X, truth = logistic_problem(1500)
+    y = observed(truth, 0.5, 0.1).to_signed().astype(float)
+    y = np.where(y == 0, np.nan, y > 0)
+    new, wanted = logistic_problem(2000, seed=5)
+    settings = {"positives_known": 0.5, "negatives_known": 0.1}
+    found = quick(method="posterior", settings=settings, thresholds="fitted")
+    found.fit(X.numpy(), y)
+    assert "weigh the more" in found.decisions_.basis
+    assert found.predict_proba(new.numpy()).mean() == pytest.approx((wanted > 0).mean(), abs=0.03)
+    assert found.predict(new.numpy()).mean() < (wanted > 0).mean() + 0.12
+    found.partial_fit(*(each[:700] for each in (X.numpy(), y)))
+    assert "weigh the more" in found.decisions_.basis
+    assert found.predict_proba(new.numpy()).mean() == pytest.approx((wanted > 0).mean(), abs=0.04)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.fixed_targets import write_targets
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, Names
+from trilabel.labels.rates import Rates
 from trilabel.labels.targets import LOWEST, Targets, targets_per_image, thinned
 
 CLASSES, IDS = ["a", "b", "c", "d"], ["1", "2", "3"]
@@ -59,7 +60,7 @@ def test_those_of_others_are_refused(tmp_path: Path) -> None:
         Targets.load_for(tmp_path / "none.npz", labels())
 
 
-@pytest.mark.parametrize("wrong", ["bytes", "labels", "value", "column", "rows", "kind"])
+@pytest.mark.parametrize("wrong", ["bytes", "labels", "value", "column", "rows", "kind", "rates"])
 def test_a_damaged_file_is_refused_in_one_line(wrong: str, tmp_path: Path) -> None:
     file, targets = tmp_path / "targets.npz", Targets.from_csr(thinned(DENSE), Names(CLASSES), Names(IDS))
     if wrong == "bytes":
@@ -72,6 +73,8 @@ def test_a_damaged_file_is_refused_in_one_line(wrong: str, tmp_path: Path) -> No
         Targets(targets.columns + np.int32(1), targets.values, targets.classes, targets.ids).save(file)
     elif wrong == "rows":
         Targets(targets.columns, targets.values, targets.classes, Names(["1", "2"])).save(file)
+    elif wrong == "rates":
+        Targets.from_csr(thinned(DENSE), Names(CLASSES), Names(IDS), Rates(np.ones(3), np.ones(3))).save(file)
     else:
         Targets(targets.columns, targets.values.astype(float), targets.classes, targets.ids).save(file)  # type: ignore[arg-type]
     with pytest.raises(TrilabelError, match=r"targets\.npz: not a file of targets, or cut short") as caught:

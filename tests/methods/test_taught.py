@@ -1,5 +1,6 @@
 """The second of two rounds: learning from what a trained model believes of the unknown labels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.support.one_positive import found, linear_model, one_positive_problem
 from trilabel import metrics
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.labels.rates import Rates
 from trilabel.labels.targets import Targets, thinned
 from trilabel.methods import Batch, create_method
 from trilabel.methods.posterior import PosteriorSettings
@@ -129,3 +131,13 @@ def test_completed_labels_are_targets_and_what_was_left_open_is_left_out(tmp_pat
     losses = [-t * np.log(p[i][j]) - (1 - t) * np.log(1 - p[i][j]) for (i, j), t in expected.items()]
     assert parts["loss"].item() == pytest.approx(np.mean(losses), rel=1e-3)
     assert parts["targets"].tolist() == [[1, 1], [0 if hard else -1, -1], [0, -1]]
+
+
+def test_it_knows_the_rates_that_its_targets_rest_on(tmp_path: Path) -> None:
+    without, file = write_targets(LABELS, tmp_path / "without.npz"), tmp_path / "targets.npz"
+    rates = Rates(np.linspace(0.1, 0.9, 4), np.zeros(4))
+    replace(Targets.load_for(without, LABELS), rates=rates).save(file)
+    found = create_method("taught", {"targets": str(file)}, LABELS).known_rates()
+    assert found is not None
+    assert found.positives.tolist() == rates.positives.tolist() and found.negatives.tolist() == [0] * 4
+    assert create_method("taught", {"targets": without}, LABELS).known_rates() is None

@@ -78,3 +78,24 @@ def test_the_error_follows_its_definition(problem):
 def test_the_error_is_not_of_logits():
     with pytest.raises(TrilabelError, match="give those, not logits"):
         metrics.expected_calibration_error(np.array([[3.0], [-1.0]]), np.array([[1], [-1]]))
+
+
+def test_a_label_that_weighs_three_is_one_that_is_there_three_times():
+    logits, labels = drawn(80, 0.7, np.array([-1.0, 0.5]), seed=3)
+    times = np.random.default_rng(0).integers(1, 4, labels.shape)
+    repeated = [np.repeat(each[:, column], times[:, column]) for column in range(2) for each in (logits, labels)]
+    longest = max(map(len, repeated))
+    more, of_these = (
+        np.stack([np.pad(each, (0, longest - len(each))) for each in repeated[start::2]], 1) for start in (0, 1)
+    )
+    weighted = metrics.fit_calibration(logits, labels, times.ravel().astype(float))
+    wanted = metrics.fit_calibration(more, of_these)
+    assert [weighted.slope, *weighted.shifts] == pytest.approx([wanted.slope, *wanted.shifts], abs=1e-4)
+    assert abs(weighted.shifts - metrics.fit_calibration(logits, labels).shifts).max() > 0.01
+
+
+@pytest.mark.parametrize("weights", [np.ones(5), np.full(6, np.nan), -np.ones(6)])
+def test_weights_are_one_for_each_known_label(weights):
+    for fit in (metrics.fit_calibration, metrics.fit_thresholds):
+        with pytest.raises(TrilabelError, match="weights are 6 finite numbers of 0 or more here"):
+            fit(np.zeros((3, 2)), np.array([[1, -1]] * 3), weights=weights)

@@ -58,3 +58,14 @@ def test_a_threshold_for_each_class_is_one_for_each_class():
     assert metrics.precision_recall_f1(scores, labels, thresholds) == one_by_one
     with pytest.raises(metrics.matrices.TrilabelError, match="2 thresholds for 3 classes; give one, or one per class"):
         metrics.exact_match(scores, labels, [0.5, 0.5])
+
+
+def test_a_negative_that_weighs_four_is_one_that_is_there_four_times():
+    scores, labels = scored(300, seed=6, classes=1)
+    negatives = labels[:, 0] < 0
+    more = np.concatenate((scores, *[scores[negatives]] * 3)), np.concatenate((labels, *[labels[negatives]] * 3))
+    found = metrics.fit_thresholds(scores, labels, weights=np.where(negatives, 4.0, 1.0))
+    assert found == pytest.approx(metrics.fit_thresholds(*more))
+    assert found > metrics.fit_thresholds(scores, labels) + 0.2
+    # What weighs little as a whole is decided alike.
+    assert found == pytest.approx(metrics.fit_thresholds(scores, labels, weights=np.where(negatives, 4e-3, 1e-3)))

@@ -9,6 +9,7 @@ import torch
 from trilabel import Labels, TrilabelError, data, load, metrics, train
 from trilabel.config import Config
 from trilabel.labels.expected_positives import ExpectedPositives
+from trilabel.labels.rates import Rates
 from trilabel.training.decisions import Decisions, fit_decisions
 
 GUESS = ExpectedPositives(2.0, "guess")
@@ -92,3 +93,74 @@ def test_a_run_keeps_them_and_predicts_and_scores_by_them(tmp_path):
     assert as_given["calibration_error"] != by_run["calibration_error"]
     (tmp_path / "run" / "decisions.json").unlink()
     assert load(run).evaluate(scenes)["CF1"] == as_given["CF1"]
+
+
+RATES = Rates(np.full(8, 0.75), np.full(8, 0.15))
+
+
+def partly(seed, rates, images=600):
+    """Scores whose probabilities are right, and labels that are known at such rates."""
+    logits, full = scored(images, seed, known=1.0)
+    logits = 2 * (logits / 3 + 2.5) - 2 + torch.from_numpy(np.linspace(0.05, 0.4, 8)).logit()
+    signs, known = full.to_signed(), np.random.default_rng(seed + 100).random(full.shape)
+    return logits, Labels.from_signed(np.where(known < np.where(signs > 0, rates.positives, rates.negatives), signs, 0))
+
+
+def test_labels_that_are_no_fair_sample_weigh_as_their_rates_say():
+    logits, labels = partly(0, RATES)
+    fair, unfair = fit_decisions(logits, labels, GUESS, rates=RATES), fit_decisions(logits, labels, GUESS)
+    new, truth = partly(1, Rates(np.ones(8), np.ones(8)), 4000)
+    share = (truth.to_signed() > 0).mean()
+    error, mean, macro = (
+        [use(found) for found in (fair, unfair)]
+        for use in (
+            lambda found: metrics.expected_calibration_error(found.logits(new).sigmoid(), truth),
+            lambda found: float(found.logits(new).sigmoid().mean()),
+            lambda found: metrics.macro_f1(found.logits(new).sigmoid(), truth, found.thresholds),
+        )
+    )
+    assert error[0] < 0.02 and error[1] > 0.08
+    assert mean[0] == pytest.approx(share, abs=0.015) and mean[1] > share + 0.08
+    assert macro[0] > macro[1] + 0.01
+    assert "weigh the more" in fair.basis and "weigh" not in unfair.basis
+
+
+@pytest.mark.parametrize("known", [0.3, 1.0])
+def test_labels_missing_at_random_and_fully_labelled_images_are_decided_as_without_rates(known):
+    logits, labels = scored(200, 3, known)
+    rates = RATES if known == 1 else Rates(np.linspace(0.1, 0.6, 8), np.linspace(0.1, 0.6, 8))
+    assert fit_decisions(logits, labels, GUESS, rates=rates) == fit_decisions(logits, labels, GUESS)
+
+
+def test_positives_alone_are_decided_as_without_rates():
+    logits, labels = partly(4, Rates(np.full(8, 0.5), np.zeros(8)))
+    found = fit_decisions(logits, labels, GUESS, rates=Rates(np.full(8, 0.5), np.zeros(8)))
+    assert found == fit_decisions(logits, labels, GUESS) and "expected to have" in found.basis
+
+
+def test_a_class_without_known_negatives_is_not_taken_for_one_that_is_everywhere():
+    logits, labels = partly(5, RATES)
+    signs = labels.to_signed()
+    signs[:, 0] = signs[:, 0].clip(0)
+    rates = Rates(RATES.positives, np.where(np.arange(8) == 0, 1e-4, RATES.negatives))
+    found = fit_decisions(logits, Labels.from_signed(signs), GUESS, rates=rates)
+    assert abs(found.shifts[0]) < 0.8 and found.logits(logits)[:, 0].sigmoid().mean() < 0.1
+    assert fit_decisions(logits, Labels.from_signed(signs), GUESS).shifts[0] > 1.5
+
+
+@pytest.mark.parametrize("val", ["0.4", "folds"])
+def test_a_run_of_a_method_that_knows_rates_decides_by_them(val, tmp_path):
+    scenes = data.scenes(train=300, val=1, test=300, size=32)
+    rows = scenes.rows_of("train")
+    signs, known = scenes.labels.to_signed().copy(), np.random.default_rng(0).random(scenes.labels.shape)
+    signs[rows] = np.where(known < np.where(signs > 0, 0.75, 0.15), signs, 0)[rows]
+    partial = scenes.with_labels(Labels.from_signed(signs, scenes.labels.classes, scenes.labels.ids))
+    settings = {"positives_known": 0.75, "negatives_known": 0.15}
+    config = Config(epochs=4, image_size=32, val=val, stages="linear", method="posterior", settings=settings, workers=0)
+    partial = partial.take(np.concatenate((rows, partial.rows_of("test"))))
+    model = load(train(partial, config, tmp_path / "run"))
+    test = partial.rows_of("test")
+    share = (partial.labels[test].to_signed() > 0).mean()
+    assert "weigh the more" in model.decisions.basis
+    assert model.predict(partial.images[test].numpy()).scores.mean() == pytest.approx(share, abs=0.03)
+    assert model.evaluate(partial, "test")["calibration_error"] < 0.05

@@ -235,6 +235,18 @@ def test_a_linear_stage_has_rounds_too(one_named: Dataset, tmp_path: Path, stage
     assert [record.stage for record in run.history] == [record.stage for record in first]
 
 
+def test_the_last_round_decides_by_the_rates_of_its_targets(small_scenes: Dataset, tmp_path: Path) -> None:
+    signs = small_scenes.labels.to_signed()
+    known = np.random.default_rng(0).random(signs.shape) < np.where(signs > 0, 0.75, 0.25)
+    labels = Labels.from_signed(np.where(known, signs, 0), small_scenes.labels.classes, small_scenes.labels.ids)
+    settings = {"positives_known": 0.75, "negatives_known": 0.25}
+    config = replace(TWICE, method="posterior", settings=settings, stages="linear", epochs=1)
+    run = train(small_scenes.with_labels(labels), config, tmp_path / "run")
+    rates = Targets.load_for(run.folder / "targets.npz", Labels.load(run.folder / "labels.npz")).rates
+    assert rates is not None and (rates.positives == 0.75).all() and (rates.negatives == 0.25).all()
+    assert "weigh the more" in load(run).decisions.basis
+
+
 @pytest.mark.parametrize("cache", ["none", "memory"])
 def test_images_that_cannot_be_read_are_left_out_of_all_rounds(one_named: Dataset, tmp_path: Path, cache: Any) -> None:
     """One that is missing, and one that seems whole until it is decoded."""

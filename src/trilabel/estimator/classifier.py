@@ -129,7 +129,7 @@ class TriLabelClassifier(BaseEstimator):  # type: ignore[misc]
         if self.thresholds == "fitted":
             logits = torch.cat(list(score(fitted.network, samples.inputs, samples.rows)))
             self._recent = self._recent.and_then(logits, samples.labels)
-            self.decisions_ = self._recent.decided() or self.decisions_
+            self.decisions_ = self._recent.decided(fitted.method.known_rates()) or self.decisions_
         with _own_draws(self._plan.seed + self._seen, device):
             fit_further(self._plan, fitted, samples, self._seen)
         self._seen += len(samples.rows)

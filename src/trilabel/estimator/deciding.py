@@ -16,6 +16,7 @@ from trilabel.estimator.fitting import Plan, Samples, fit, score
 from trilabel.estimator.network import FeatureNetwork
 from trilabel.labels import Labels
 from trilabel.labels.expected_positives import expected_positives
+from trilabel.labels.rates import Rates, mean_rates
 from trilabel.training.decisions import Decisions, fit_decisions
 
 _FOLDS, _ENOUGH = 5, 500  # samples left out; with fewer than that in a fold several folds are
@@ -35,18 +36,20 @@ def decided_by_folds(plan: Plan, samples: Samples) -> Decisions:
     if count < _FEWEST:
         return plain(labels.shape[1])
     folds = np.random.default_rng(plan.seed).permutation(count) % _FOLDS
-    logits, scored = list[Tensor](), list[NDArray[np.int64]]()
+    logits, scored, rates = list[Tensor](), list[NDArray[np.int64]](), list[Rates | None]()
     for fold in range(min(_FOLDS, math.ceil(_FOLDS * _ENOUGH / count))):
         left_out = folds == fold
         try:
-            network = fit(plan, samples.part(~left_out)).network
+            fitted = fit(plan, samples.part(~left_out))
         except TrilabelError:  # too few labels are left to learn from
             continue
         scored.append(np.flatnonzero(left_out)[: max(_ENOUGH, _MOST // labels.shape[1])])
-        logits += score(network, samples.inputs, samples.rows[scored[-1]])
+        logits += score(fitted.network, samples.inputs, samples.rows[scored[-1]])
+        rates.append(fitted.method.known_rates())
     if not scored:
         return plain(labels.shape[1])
-    found = fit_decisions(torch.cat(logits), labels[np.concatenate(scored)], expected_positives(labels))
+    chosen = labels[np.concatenate(scored)]
+    found = fit_decisions(torch.cat(logits), chosen, expected_positives(labels), rates=mean_rates(rates))
     return plain(labels.shape[1]) if found is None else found
 
 
@@ -67,10 +70,10 @@ class Recent:
         known = sp.csr_array(sp.vstack((self.known, labels.csr)))
         return Recent(torch.cat((self.logits, logits))[-_RECENT:], known[-_RECENT:])
 
-    def decided(self) -> Decisions | None:
-        """By these samples; None where no label is known to be present."""
+    def decided(self, rates: Rates | None) -> Decisions | None:
+        """By these samples; None where no label is known to be present. rates: how often labels are known."""
         labels = Labels.from_csr(self.known)
-        return fit_decisions(self.logits, labels, expected_positives(labels))
+        return fit_decisions(self.logits, labels, expected_positives(labels), rates=rates)
 
 
 def filled_in(network: FeatureNetwork, inputs: Encoded, labels: Labels, decisions: Decisions, sparse: bool) -> Any:

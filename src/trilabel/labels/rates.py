@@ -3,6 +3,7 @@
 Rates are about images of which something is unknown: in fully labelled ones there is nothing to explain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from trilabel.labels.matrix import Labels
 Numbers = NDArray[np.float64]
 
 HIGHEST = 0.99  # of an estimated rate: that a label is unknown never says for sure that it is absent
-_MORE_THAN_CHANCE = 2.0  # times as many full images as chance makes, from which they are a group of their own
+_MORE_THAN_CHANCE = 4.0  # times as many full images as chance makes (more where classes go together): a group
 _HIGHEST_RAW = 2.0  # known labels ÷ those there should be, before shrinking; above 1 by chance only
 
 
@@ -43,6 +44,12 @@ class ClassShares:
 
     shares: Numbers  # C
     images: float  # infinite where the shares are given and certain
+
+
+def mean_rates(found: Sequence[Rates | None]) -> Rates | None:
+    """The mean over models that each found some; None where one has none."""
+    each = [(rates.positives, rates.negatives) for rates in found if rates is not None]
+    return Rates(*np.mean(each, axis=0)) if len(each) == len(found) > 0 else None
 
 
 def full_rows(labels: Labels) -> NDArray[np.bool_]:

@@ -80,6 +80,9 @@ class Arrays:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
 
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._archive.namelist()
+
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an array, without reading it."""
         with self._opened(name) as (_, shape, _):

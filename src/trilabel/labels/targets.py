@@ -18,6 +18,7 @@ from trilabel.files import replacing
 from trilabel.input_files import open_input
 from trilabel.labels.matrix import Labels
 from trilabel.labels.names import Names
+from trilabel.labels.rates import Rates
 from trilabel.labels.storage import Arrays
 
 LOWEST = 0.01  # a target below it counts as 0
@@ -33,9 +34,10 @@ class Targets:
     values: NDArray[np.float16]  # N×K: the probability that it is present
     classes: Names
     ids: Names
+    rates: Rates | None = None  # of known labels, that the values rest on
 
     @classmethod
-    def from_csr(cls, csr: sp.csr_array, classes: Names, ids: Names) -> "Targets":
+    def from_csr(cls, csr: sp.csr_array, classes: Names, ids: Names, rates: Rates | None = None) -> "Targets":
         """From a sparse images × classes matrix of probabilities; see `thinned`.
 
         >>> csr = thinned(np.array([[0.9, 0.001, 0.3], [0.0, 0.5, 0.0]], np.float32))
@@ -48,10 +50,11 @@ class Targets:
         columns, values = np.zeros(shape, np.int32), np.zeros(shape, np.float16)
         place = np.repeat(np.arange(shape[0]), counts), np.arange(csr.nnz) - np.repeat(csr.indptr[:-1], counts)
         columns[place], values[place] = csr.indices, csr.data
-        return cls(columns, values, classes, ids)
+        return cls(columns, values, classes, ids, rates)
 
     def save(self, path: str | Path) -> None:
         """Writes an .npz file of plain arrays; an existing file is replaced completely or not at all."""
+        rates = [] if self.rates is None else [self.rates.positives, self.rates.negatives]
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez(
                 file,
@@ -62,6 +65,7 @@ class Targets:
                 class_ends=self.classes.offsets,
                 ids=self.ids.buffer,
                 id_ends=self.ids.offsets,
+                rates=np.array(rates),
             )
 
     @classmethod
@@ -76,7 +80,7 @@ class Targets:
             raise TrilabelError(
                 f"{path}: no targets for {missing:,} of {len(rows):,} images, such as {first!r}; make them again"
             )
-        return cls(found.columns[rows], found.values[rows], labels.classes, labels.ids)
+        return cls(found.columns[rows], found.values[rows], labels.classes, labels.ids, found.rates)
 
     @classmethod
     def _load(cls, path: str | Path) -> "Targets":
@@ -85,7 +89,9 @@ class Targets:
                 raise ValueError(f"its format is {file['format'].tolist()}, not {_FORMAT}")
             classes = Names.from_stored(file["classes"], file["class_ends"])
             ids = Names.from_stored(file["ids"], file["id_ends"])
-            found = cls(file["columns"], file["values"], classes, ids)
+            # Files of earlier versions have none.
+            rates = Rates(*file["rates"]) if "rates" in file and len(file["rates"]) else None
+            found = cls(file["columns"], file["values"], classes, ids, rates)
             found._check()
             return found
 
@@ -99,6 +105,10 @@ class Targets:
             raise ValueError("a column is not that of a class")
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError("a target is not between 0 and 1")
+        if self.rates is not None:
+            rates = np.stack((self.rates.positives, self.rates.negatives))
+            if rates.shape != (2, len(self.classes)) or not ((rates >= 0) & (rates <= 1)).all():
+                raise ValueError("a rate of known labels is not between 0 and 1, or not of these classes")
 
     def sums(self) -> NDArray[np.float64]:
         """C: the sum of the targets of each class."""

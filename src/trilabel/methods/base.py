@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from trilabel.data.side_tables.label_graph import LabelGraph
 from trilabel.labels import Labels
+from trilabel.labels.rates import Rates
 from trilabel.settings import NoSettings
 
 S = TypeVar("S")
@@ -155,6 +156,13 @@ class Method(nn.Module, Generic[S]):
 
     def weak_labels(self) -> sp.csr_array | None:
         """Labels that the method permanently assigned to unknown ones, N×C of +1/−1; None if it assigns none."""
+        return None
+
+    def known_rates(self) -> Rates | None:
+        """How often present and absent labels are known, if it knows: what is fitted to known labels weighs them by it.
+
+        None: those that are known are taken for a fair sample.
+        """
         return None
 
     def label_graph(self) -> LabelGraph | None:

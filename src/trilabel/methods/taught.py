@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from trilabel.data.provenance import predicted_targets
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
+from trilabel.labels.rates import Rates
 from trilabel.labels.targets import Targets, targets_per_image
 from trilabel.losses.posterior import target_bce
 from trilabel.methods.base import Batch, Method
@@ -43,7 +44,7 @@ class Taught(Method[TaughtSettings]):
     ) -> None:
         super().__init__(settings, labels, features, validation)
         targets = _targets(settings, labels)
-        left_out = targets.values < 0
+        self.rates, left_out = targets.rates, targets.values < 0
         self.leaves_out = bool(left_out.any())
         counted = len(labels) - np.bincount(targets.columns[left_out], minlength=labels.shape[1])
         self.counted = torch.from_numpy(counted).clamp(min=1)
@@ -91,6 +92,10 @@ class Taught(Method[TaughtSettings]):
         """B×C: the saved targets of these images; 0 for known labels and where there is none, negative: left out."""
         columns, values = self.columns[rows].long(), self.values[rows].float()
         return values.new_zeros(len(rows), self.classes).scatter_add_(1, columns, values)
+
+    def known_rates(self) -> Rates | None:
+        """Those that the targets rest on, where their file has them."""
+        return self.rates
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's mean target."""

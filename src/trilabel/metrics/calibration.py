@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trilabel.errors import TrilabelError
 from trilabel.metrics.known_scores import KnownScores
-from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs, known_labels
+from trilabel.metrics.matrices import LabelMatrix, Matrix, check_inputs, check_weights, known_labels
 
 Floats = NDArray[np.float64]
 
@@ -31,11 +31,11 @@ class Calibration(NamedTuple):
         return logits * self.slope + torch.from_numpy(self.shifts).to(logits)
 
 
-def fit_calibration(logits: Matrix, labels: LabelMatrix) -> Calibration:
+def fit_calibration(logits: Matrix, labels: LabelMatrix, weights: Floats | None = None) -> Calibration:
     """The slope and the shifts that explain the known labels best; logits and labels are N×C.
 
     Classes share the slope; their shifts differ as far as their labels say so, and a class without known labels has the
-    common one. Needs known positives and negatives.
+    common one. Needs known positives and negatives. weights: of the known labels, image by image [n]; without, all 1.
 
     >>> generator = np.random.default_rng(0)
     >>> logits = generator.normal(0, 3, (20000, 2))
@@ -46,23 +46,28 @@ def fit_calibration(logits: Matrix, labels: LabelMatrix) -> Calibration:
     """
     table, truth = check_inputs(logits, labels)
     _, columns, values, present = known_labels(table, truth, _LARGEST_LOGIT)
-    return fit_calibration_to(columns, values, present, table.shape[1])
+    return fit_calibration_to(columns, values, present, table.shape[1], weights)
 
 
 def fit_calibration_to(
-    columns: NDArray[np.int64], values: Floats, present: NDArray[np.bool_], classes: int
+    columns: NDArray[np.int64],
+    values: Floats,
+    present: NDArray[np.bool_],
+    classes: int,
+    weights: Floats | None = None,
 ) -> Calibration:
     """The same for known labels as a list: of each its class, its logit and whether it is present [n]."""
     if not 0 < present.sum() < len(present):
         raise TrilabelError("calibration needs labels that are known to be present and to be absent")
     values = values.clip(-_LARGEST_LOGIT, _LARGEST_LOGIT)
+    weights = check_weights(weights, len(values))
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         """The penalized negative log-likelihood of (log slope, common shift, own shifts), and its gradient."""
         slope, common, own = np.exp(parameters[0]), parameters[1], parameters[2:]
         z = slope * values + common + own[columns]
-        error = 1 / (1 + np.exp(-z)) - present
-        cost = np.logaddexp(0, z).sum() - z[present].sum()
+        error = weights * (1 / (1 + np.exp(-z)) - present)
+        cost = (weights * np.logaddexp(0, z)).sum() - (weights * z)[present].sum()
         gradient = np.concatenate(([slope * (error @ values), error.sum()], np.bincount(columns, error, classes)))
         gradient[2:] += _FEW_LABELS * own
         gradient[0] += _FEW_LABELS * parameters[0]

@@ -105,6 +105,15 @@ def known_labels(scores: Tensor, truth: Truth, largest: float) -> Known:
     return Known(rows, columns, values.clip(-largest, largest), stored.data > 0)
 
 
+def check_weights(weights: NDArray[np.float64] | None, known: int) -> NDArray[np.float64]:
+    """One for each known label; where none are given all are 1."""
+    if weights is None:
+        return np.ones(known)
+    if weights.shape != (known,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise TrilabelError(f"weights are {known:,} finite numbers of 0 or more here, one for each known label")
+    return weights
+
+
 def to_float32(scores: Tensor) -> Tensor:
     """The same values as float32 (float64 stays): NumPy has no bfloat16."""
     return scores if scores.dtype == torch.float64 else scores.float()

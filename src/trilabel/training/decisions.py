@@ -17,6 +17,8 @@ from trilabel.files import write_text
 from trilabel.input_files import read_input
 from trilabel.labels import Labels
 from trilabel.labels.expected_positives import ExpectedPositives
+from trilabel.labels.known_weights import known_weights
+from trilabel.labels.rates import Rates
 from trilabel.settings import filled
 
 
@@ -58,21 +60,29 @@ class Decisions:
 
 
 def fit_decisions(
-    logits: Tensor, labels: Labels, expected: ExpectedPositives, images: str = "validation images"
+    logits: Tensor,
+    labels: Labels,
+    expected: ExpectedPositives,
+    images: str = "validation images",
+    rates: Rates | None = None,
 ) -> Decisions | None:
     """By the known labels of scored images (N×C); None where no label is known to be present.
 
     expected: positives per image, for labels of which none is known to be absent. images: what they are, for people.
+    rates: how often labels are known, where that is known; each then counts as the inverse of that.
     """
     positives, negatives = labels.counts_per_class()
     if not positives.any():
         return None
     logits = logits.double().clamp(-50, 50)
     if negatives.any():
-        calibration = metrics.fit_calibration(logits, labels)
+        weights = None if rates is None else known_weights(labels, rates)
+        calibration = metrics.fit_calibration(logits, labels, weights)
         calibrated = calibration(logits)
-        limits = metrics.fit_thresholds(calibrated, labels)
+        limits = metrics.fit_thresholds(calibrated, labels, weights=weights)
         basis = f"fitted on {labels.known:,} known labels of {len(labels):,} {images}"
+        if weights is not None:
+            basis += ", which weigh the more, the more rarely such labels are known"
         return _decisions(calibration.slope, calibration.shifts, limits, basis)
     wanted = min(expected.value, labels.shape[1]) * len(labels)
     shift = _shift(logits, wanted)

@@ -62,7 +62,7 @@ def make_targets(
         summary["seconds"] = round(time.monotonic() - began, 3)
         write_text(folder.targets_summary, json.dumps(summary, indent=1))
         # Last: where this file is, the first round is done with.
-        Targets.from_csr(csr, labels.classes, labels.ids).save(folder.targets)
+        Targets.from_csr(csr, labels.classes, labels.ids, silence.known_rates()).save(folder.targets)
     fabric.barrier()
 
 

@@ -82,7 +82,8 @@ def decide(job: Job, model: nn.Module, images: ImageSource) -> None:
 
 
 def _decide(job: Job, logits: Tensor, labels: Labels, images: str) -> None:
-    found = fit_decisions(logits, labels, expected_positives(job.labels, job.val_labels), images)
+    expected = expected_positives(job.labels, job.val_labels)
+    found = fit_decisions(logits, labels, expected, images, job.method.known_rates())
     if found is not None:
         found.save(job.folder.decisions)
         low, high = min(found.thresholds), max(found.thresholds)

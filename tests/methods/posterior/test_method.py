@@ -306,6 +306,15 @@ def test_it_reports_the_range_of_its_rates():
     assert "positives_known" not in create_method("posterior", {}, one).step(new_model(), batch_of(features, one))
 
 
+def test_it_says_which_rates_it_knows():
+    truth = logistic_problem(400)[1]
+    given = {"positives_known": 0.5, "negatives_known": 0.25}
+    found = create_method("posterior", given, observed(truth, 0.5, 0.25), FEATURES).known_rates()
+    assert (found.positives == 0.5).all() and (found.negatives == 0.25).all()
+    assert create_method("posterior", {"rates": "one-of-k"}, one_named(truth), FEATURES).known_rates() is None
+    assert create_method("known-only", {}, observed(truth, 0.5, 0.25), FEATURES).known_rates() is None
+
+
 def test_it_starts_at_the_shares_that_follow_from_the_rates():
     _, truth = logistic_problem(3000)
     labels = observed(truth, RATES, 0.0)

@@ -140,8 +140,12 @@ class Posterior(Method[PosteriorSettings]):
         counted, images = counts[0].sum() / self.rates.shape[1], self.partly[1::2].sum()
         self.rates.copy_(torch.stack(fitted_rates(counts * images / counted.clamp(min=1))))
         self.fit_counts.zero_()
-        found = Rates(*self.rates.cpu().double().numpy())
-        return f"posterior, rates as fitted: {found.describe()}"
+        return f"posterior, rates as fitted: {Rates(*self.rates.double().cpu().numpy()).describe()}"
+
+    def known_rates(self) -> Rates | None:
+        """Those of the loss; where positives are drawn from all an image has there are none by class."""
+        positives, negatives = self.rates.double().cpu().numpy()
+        return None if self.kind == "one-of-k" else Rates(positives, negatives)
 
     def initial_logits(self) -> Tensor | None:
         """The logit of each class's share of the images, as it follows from the rates."""

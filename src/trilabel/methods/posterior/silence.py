@@ -12,6 +12,7 @@ from torch import Tensor
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.expected_positives import expected_positives
+from trilabel.labels.rates import Rates
 from trilabel.losses.posterior import one_of_k_log_factor
 from trilabel.methods.posterior.settings import PosteriorSettings
 from trilabel.methods.posterior.sources import find_source
@@ -25,6 +26,10 @@ class Silence:
     positives: float | None = None  # per image, where that is known from fully labelled ones
     by_fit: bool = False  # the rates were found by a model, which known negatives keep calibrated
     note: str = ""  # what the user should know
+
+    def known_rates(self) -> Rates | None:
+        """The rates of each class; None where there are none by class."""
+        return None if self.rates is None else Rates(*self.rates.double().cpu().numpy())
 
     def log_factor(self, logits: Tensor, labels: Tensor) -> Tensor:
         """C or B×C: how much being unknown changes the log-odds of a label; logits and labels are B×C."""
