@@ -118,6 +118,16 @@ def test_the_summary_says_what_the_targets_are_worth(one_named: Dataset, whole: 
     assert summary["calibration_error"] == pytest.approx(sum(gaps) / summary["targets"], abs=0.01)
 
 
+def test_no_target_at_all_is_a_result_too(one_named: Dataset, tmp_path: Path) -> None:
+    """Where every present label is known, an unknown one is absent."""
+    config = replace(TWICE, method="posterior", settings={"rates": "given", "positives_known": 1.0}, epochs=1)
+    run = train(one_named, config, tmp_path / "run")
+    summary = json.loads((run.folder / "targets.json").read_text())
+    assert summary["targets"] == summary["above_half"] == summary["expected_per_image"] == 0
+    assert "calibration_error" not in summary and not targets_in(run.folder, one_named).any()
+    assert len(run.history) == 1
+
+
 @contextmanager
 def no_first_round() -> Iterator[None]:
     """Whoever trains a first round or makes targets inside fails."""

@@ -30,7 +30,7 @@ def worth_of(targets: sp.csr_array, labels: Labels, truth: Labels | None) -> dic
         "known_positives_per_image": float(labels.counts_per_class()[0].sum() / images),
         "expected_per_image": float(targets.data.sum() / images),
     }
-    if truth is None:
+    if truth is None or not targets.nnz:  # SciPy gives a matrix for no places, and an array for some
         return numbers
     of_targets = truth.csr[targets.nonzero()]
     judged = of_targets != 0
