@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.support.fixed_targets import dense
 from tests.support.runs import copied_at_batches, same, tensors_of, without_times
 from trilabel import metrics
 from trilabel.config import Config
@@ -50,10 +51,7 @@ def whole(one_named: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def targets_in(folder: Path, dataset: Dataset) -> np.ndarray:
     """Images × classes."""
     labels = dataset.labels[dataset.rows_of("train")]
-    found = Targets.load_for(folder / "targets.npz", labels)
-    dense = np.zeros(labels.shape, np.float32)
-    np.add.at(dense, (np.arange(len(labels))[:, None], found.columns), found.values)
-    return dense
+    return dense(Targets.load_for(folder / "targets.npz", labels))
 
 
 def test_rates_may_come_from_validation_images_in_full(small_scenes: Dataset, tmp_path: Path) -> None:
