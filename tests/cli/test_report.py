@@ -81,6 +81,22 @@ def test_rates_are_explained_where_they_are_known(run: Path, tmp_path: Path, cap
         assert "positives added" in printed and ("TP, TN:" in printed) == explained
 
 
+def test_what_targets_are_worth_is_printed_as_on_the_page(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    RunFolder(tmp_path).append_record(EpochRecord("fine-tune", 1, 0.5), 0)
+    found = {"targets": 7000, "above_half": 30, "expected_per_image": 1.5, "average_precision": 0.625}
+    worth = "argets: 7,000 of 0.01 or more, 30 above a half; 1.50 hidden positives expected per image; 62.5% average"
+    notes = ({}, []), ({"note": "rates as given:\x1b 0.30"}, ["ates as given:\\x1b 0.30"])
+    for more, told in notes:
+        (tmp_path / "targets.json").write_text(json.dumps({**found, **more}))
+        assert call("report", tmp_path) == 0
+        page, printed = (tmp_path / "report.html").read_text(encoding="utf-8"), capsys.readouterr().out
+        assert all(text in page and text in printed for text in [worth, *told])
+    for damaged in ("[1]", '{"targets": "many"}', "{", "null", '{"note": 1}'):
+        (tmp_path / "targets.json").write_text(damaged)
+        assert call("report", tmp_path) == 0 and "argets: " not in capsys.readouterr().out
+
+
 def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "not a run folder" in complaint(capsys, "report", tmp_path)
     assert "must end in .html, .png, .svg or .pdf" in complaint(capsys, "report", run, "--out", "p.gif", code=2)

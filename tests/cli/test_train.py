@@ -183,6 +183,21 @@ def test_a_run_can_be_resumed_and_scored_from_anywhere(
     assert "give the data" in complaint(capsys, "evaluate", "run", "--values", "signed", code=2)
 
 
+def test_a_table_of_rates_is_found_from_anywhere(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    out, table = tmp_path / "run", tmp_path / "rates.csv"
+    with (project / "labels.csv").open() as file:
+        classes = file.readline().strip().split(",")[1:]
+    table.write_text("class,positives\n" + "".join(f"{name},0.5\n" for name in classes))
+    monkeypatch.chdir(tmp_path)
+    given = ("--method", "posterior", "--set", "rates=given", "table=rates.csv")
+    assert call("train", project / "labels.csv", "--images", project / "photos", "--out", out, *given, *QUICK) == 0
+    assert config_of(out)["settings"] == {"rates": "given", "table": str(table)}
+    monkeypatch.chdir(project)
+    assert result(capsys, "train", "--resume", out, "--epochs", "3")["epochs"] == 3
+
+
 def test_a_resumed_run_keeps_its_settings(run: Path, capsys: Capture) -> None:
     for option, value in (("--lr", 1), ("--out", "x"), ("--recipe", "fine-tune"), ("--set", "a=1"), ("--year", 2007)):
         line = complaint(capsys, "train", "--resume", run, option, value, code=2)

@@ -76,4 +76,4 @@ def test_a_row_that_cannot_learn_from_some_labels_is_told_before_the_first_run(s
     Comparison(small_scenes, Spec(tuple(rows), labels=("tags=0.5",)), tmp_path / "out")
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [message.partition(":")[0] for message in said] == ["no sample, tags=0.5", "known, tags=0.5"]
-    assert "cannot be learned from positives alone. Use --set rates=given" in said[0]
+    assert "cannot be learned from positives alone. Use --method posterior --set rates=given" in said[0]

@@ -1,15 +1,20 @@
 """Targets of unknown labels in a file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from tests.support.fixed_targets import write_targets
+from tests.support.fixed_targets import dense, write_targets
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels, Names
 from trilabel.labels.rates import Rates
-from trilabel.labels.targets import LOWEST, Targets, targets_per_image, thinned
+from trilabel.labels.targets import LOWEST, Targets, count_targets, thinned
 
 CLASSES, IDS = ["a", "b", "c", "d"], ["1", "2", "3"]
 DENSE = np.array([[0.5, 0.009, 0, 1], [0, 0, 0, 0], [0.01, 0.25, 0, 0]], np.float32)
@@ -19,15 +24,6 @@ def labels(classes: list[str] = CLASSES, ids: list[str] = IDS) -> Labels:
     return Labels.from_signed(np.zeros((len(ids), len(classes)), np.int8), classes, ids)
 
 
-def dense(targets: Targets) -> np.ndarray:
-    """The slow way back."""
-    found = np.zeros((len(targets.ids), len(targets.classes)))
-    for row, (columns, values) in enumerate(zip(targets.columns, targets.values, strict=True)):
-        for column, value in zip(columns, values, strict=True):
-            found[row, column] += value
-    return found
-
-
 def written(file: Path) -> Path:
     Targets.from_csr(thinned(DENSE), Names(CLASSES), Names(IDS)).save(file)
     return file
@@ -35,7 +31,7 @@ def written(file: Path) -> Path:
 
 def test_they_come_back_without_those_near_zero(tmp_path: Path) -> None:
     found = Targets.load_for(written(tmp_path / "targets.npz"), labels())
-    assert found.columns.shape == (3, 2) and targets_per_image(tmp_path / "targets.npz") == 2
+    assert found.begins.tolist() == [0, 2, 2, 4] and found.most == 2 and count_targets(tmp_path / "targets.npz") == 4
     assert dense(found) == pytest.approx(np.where(DENSE >= LOWEST, DENSE, 0), abs=1e-3)
     assert found.sums() == pytest.approx([0.51, 0.25, 0, 1], abs=1e-3)
 
@@ -60,7 +56,7 @@ def test_those_of_others_are_refused(tmp_path: Path) -> None:
         Targets.load_for(tmp_path / "none.npz", labels())
 
 
-@pytest.mark.parametrize("wrong", ["bytes", "labels", "value", "column", "rows", "kind", "rates"])
+@pytest.mark.parametrize("wrong", ["bytes", "labels", "value", "column", "rows", "order", "kind", "rates"])
 def test_a_damaged_file_is_refused_in_one_line(wrong: str, tmp_path: Path) -> None:
     file, targets = tmp_path / "targets.npz", Targets.from_csr(thinned(DENSE), Names(CLASSES), Names(IDS))
     if wrong == "bytes":
@@ -68,31 +64,53 @@ def test_a_damaged_file_is_refused_in_one_line(wrong: str, tmp_path: Path) -> No
     elif wrong == "labels":
         labels().save(file)
     elif wrong == "value":
-        Targets(targets.columns, targets.values + np.float16(0.5), targets.classes, targets.ids).save(file)
+        replace(targets, values=targets.values + np.float16(0.5)).save(file)
     elif wrong == "column":
-        Targets(targets.columns + np.int32(1), targets.values, targets.classes, targets.ids).save(file)
+        replace(targets, columns=targets.columns + np.int32(1)).save(file)
     elif wrong == "rows":
-        Targets(targets.columns, targets.values, targets.classes, Names(["1", "2"])).save(file)
+        replace(targets, ids=Names(["1", "2"])).save(file)
+    elif wrong == "order":
+        replace(targets, begins=np.array([0, 3, 2, 4])).save(file)
     elif wrong == "rates":
-        Targets.from_csr(thinned(DENSE), Names(CLASSES), Names(IDS), Rates(np.ones(3), np.ones(3))).save(file)
+        replace(targets, rates=Rates(np.ones(3), np.ones(3))).save(file)
     else:
-        Targets(targets.columns, targets.values.astype(float), targets.classes, targets.ids).save(file)  # type: ignore[arg-type]
+        replace(targets, values=targets.values.astype(float)).save(file)
     with pytest.raises(TrilabelError, match=r"targets\.npz: not a file of targets, or cut short") as caught:
         Targets.load_for(file, labels())
     assert "\n" not in str(caught.value)
 
 
 def test_millions_of_labels_take_as_much_as_there_are_targets(tmp_path: Path) -> None:
-    """Of 20,000 images × 500 classes: six bytes for each of the eight targets of an image, and the ids."""
-    columns = np.arange(8) * 60
-    csr = thinned(np.zeros((1, 500), np.float32))
-    indptr, indices = np.arange(20_001) * 8, np.tile(columns, 20_000)
-    csr = type(csr)((np.full(160_000, 0.5, np.float32), indices, indptr), shape=(20_000, 500))
-    many = Labels.from_csr(type(csr)((20_000, 500), dtype=np.int8))
-    Targets.from_csr(csr, many.classes, many.ids).save(tmp_path / "targets.npz")
+    """Of 20,000 images × 500 classes, one of which has a target for each class."""
+    counts = np.full(20_000, 8)
+    counts[77] = 500
+    indptr, columns = np.append(0, counts.cumsum()), np.concatenate([np.arange(count) for count in counts])
+    csr = sp.csr_array((np.full(len(columns), 0.5, np.float32), columns, indptr), shape=(20_000, 500))
+    many = Labels.from_csr(sp.csr_array((20_000, 500), dtype=np.int8))
+    made = Targets.from_csr(csr, many.classes, many.ids)
+    made.save(tmp_path / "targets.npz")
+    found = Targets.load_for(tmp_path / "targets.npz", many)
+    bound = len(columns) * 6 + 20_001 * 8
+    for targets in (made, found):
+        assert sum(part.nbytes for part in (targets.begins, targets.columns, targets.values)) <= bound
     names = many.ids.nbytes + many.classes.nbytes
-    assert (tmp_path / "targets.npz").stat().st_size < 20_000 * 8 * 6 + names + 10_000
-    assert Targets.load_for(tmp_path / "targets.npz", many).sums().sum() == 80_000
+    assert (tmp_path / "targets.npz").stat().st_size < bound + names + 10_000
+    assert found.sums().sum() == len(columns) / 2
+
+
+@given(
+    arrays(np.float16, st.tuples(st.integers(1, 5), st.integers(1, 7)), elements=st.sampled_from([0, 0, 0.01, 0.5, 1])),
+    st.data(),
+)
+def test_rows_are_taken_as_of_a_dense_matrix(values: np.ndarray, data: st.DataObject) -> None:
+    ids = [str(row) for row in range(len(values))]
+    all_of = Targets.from_csr(thinned(values.astype(np.float32)), Names("abcdefg"[: values.shape[1]]), Names(ids))
+    rows = data.draw(st.permutations(range(len(values))))[: data.draw(st.integers(1, len(values)))]
+    taken = all_of.take(np.array(rows))
+    assert list(taken.ids) == [ids[row] for row in rows]
+    np.testing.assert_array_equal(dense(taken), values[rows])
+    assert taken.most == (values[rows] > 0).sum(1).max()
+    np.testing.assert_array_equal(taken.sums(), values[rows].astype(float).sum(0))
 
 
 def test_what_tests_make_up_is_of_unknown_labels_alone(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_only_posterior_looks_at_validation_labels_before_a_run():
             try:
                 METHODS[name].check_sample(METHODS[name].Settings(), labels, validation)
             except TrilabelError as error:
-                assert refused and "Use --set rates=given" in str(error)
+                assert refused and "Use --method posterior --set rates=given" in str(error)
             else:
                 assert not refused
     assert FULL.shape[1] == CLASSES

@@ -1,14 +1,19 @@
 """The second of two rounds: learning from what a trained model believes of the unknown labels."""
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from torch import nn
 
-from tests.support.fixed_targets import write_targets
+from tests.support.fixed_targets import dense, write_targets
 from tests.support.linear_problem import linear_problem
 from tests.support.one_positive import found, linear_model, one_positive_problem, train
 from trilabel import metrics
@@ -20,6 +25,7 @@ from trilabel.methods import Batch, create_method
 from trilabel.methods.posterior import PosteriorSettings
 from trilabel.methods.posterior.calibration import class_biases
 from trilabel.methods.posterior.silence import find_silence
+from trilabel.methods.taught import Taught
 from trilabel.training.teaching import targets_from_scores
 
 LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 1], [-1, -1, 0, 0]])
@@ -27,7 +33,7 @@ LABELS = Labels.from_signed([[1, 0, -1, 0], [0, 0, 0, 1], [-1, -1, 0, 0]])
 
 def test_the_loss_is_bce_towards_the_saved_targets_of_unknown_labels(tmp_path: Path) -> None:
     file = write_targets(LABELS, tmp_path / "targets.npz")
-    method, saved = create_method("taught", {"targets": file}, LABELS), Targets.load_for(file, LABELS)
+    method, saved = create_method("taught", {"targets": file}, LABELS), dense(Targets.load_for(file, LABELS))
     model, rows = linear_model(5, 4), torch.tensor([2, 0])
     batch = Batch(torch.randn(2, 5), None, LABELS.rows(rows.numpy()), rows, 1)
     parts = method.step(model, batch)
@@ -35,7 +41,7 @@ def test_the_loss_is_bce_towards_the_saved_targets_of_unknown_labels(tmp_path: P
     for row in range(3):
         for column in range(4):
             targets[row, column] = max(LABELS.to_signed()[row, column], 0)
-        for column, value in zip(saved.columns[row], saved.values[row], strict=True):
+        for column, value in enumerate(saved[row]):
             if value:
                 targets[row, column] = float(value)
     probabilities = model(batch.images).logits.sigmoid().tolist()
@@ -49,6 +55,33 @@ def test_the_loss_is_bce_towards_the_saved_targets_of_unknown_labels(tmp_path: P
                 unknown.append(target)
     assert parts["loss"].item() == pytest.approx(np.mean(losses), rel=1e-5)
     assert parts["unknown_target"].item() == pytest.approx(np.mean(unknown), rel=1e-5)
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 8)), elements=st.sampled_from([0, 0, 0.25, 1])),
+    st.data(),
+)
+def test_a_batch_gets_the_saved_targets_of_its_images(values: np.ndarray, data: st.DataObject) -> None:
+    """As from a dense matrix, whatever the other images have: none, a few, or a target for each class."""
+    labels = Labels.from_signed(np.eye(*values.shape, dtype=np.int8))
+    values *= labels.to_signed() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "targets.npz"
+        Targets.from_csr(thinned(values), labels.classes, labels.ids).save(file)
+        method = create_method("taught", {"targets": str(file)}, labels)
+    assert isinstance(method, Taught)
+    rows = torch.tensor(data.draw(st.lists(st.integers(0, len(values) - 1), min_size=1, unique=True)))
+    torch.testing.assert_close(method.saved(rows), torch.from_numpy(values)[rows], rtol=0, atol=0)
+
+
+def test_one_image_with_all_targets_does_not_make_the_others_as_large(tmp_path: Path) -> None:
+    csr = sp.random_array((2000, 300), density=0.01, rng=0, dtype=np.float32, format="lil")
+    csr[5] = 0.5
+    labels = Labels.from_signed(np.eye(2000, 300, dtype=np.int8))
+    Targets.from_csr(sp.csr_array(csr), labels.classes, labels.ids).save(tmp_path / "targets.npz")
+    method = create_method("taught", {"targets": str(tmp_path / "targets.npz")}, labels)
+    kept = sum(buffer.numel() * buffer.element_size() for buffer in method.buffers())
+    assert kept == method.memory_needed(method.settings, labels) == 6 * (csr.nnz + 1) + 8 * 2001
 
 
 def test_what_relabelling_filled_in_counts_and_not_the_target(tmp_path: Path) -> None:
@@ -69,7 +102,7 @@ def test_the_head_starts_at_the_mean_target_of_each_class(tmp_path: Path) -> Non
 
 def test_checkpoints_do_not_hold_what_the_file_has(tmp_path: Path) -> None:
     method = create_method("taught", {"targets": write_targets(LABELS, tmp_path / "targets.npz")}, LABELS)
-    assert not method.state_dict() and len(list(method.buffers())) == 2
+    assert not method.state_dict() and len(list(method.buffers())) == 3
 
 
 def test_without_a_file_it_says_how_to_get_one() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import trilabel as tl
 from tests.support.runs import killed_at_batch
@@ -90,3 +91,18 @@ def test_a_damaged_file_is_refused_in_a_line(run: Run, tmp_path: Path) -> None:
 
 def test_folds_are_equally_large() -> None:
     assert sorted(np.bincount(fold_of_each(23, 5))) == [4, 4, 5, 5, 5]
+
+
+def test_one_image_has_no_parts(drawn: Dataset, folds: Config, tmp_path: Path) -> None:
+    """Refused before a run is replaced; also where the others turn out to be missing."""
+    row = drawn.rows_of("train")[(drawn.labels[drawn.rows_of("train")].to_signed() > 0).any(1)][:1]
+    with pytest.raises(TrilabelError, match=r"--val folds .* 1 image has none; give more images, or pass --val none"):
+        train(replace(drawn, splits={"train": row}), folds, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert drawn.images is not None
+    there = tmp_path / "there.png"
+    Image.fromarray(drawn.images[row[0]].permute(1, 2, 0).numpy()).save(there)
+    two = drawn.take(np.append(row, row + 1))
+    two = replace(two, images=None, paths=[str(there), str(tmp_path / "missing.png")], splits={"train": np.arange(2)})
+    with pytest.raises(TrilabelError, match="1 image has none"):
+        train(two, replace(folds, broken="skip"), tmp_path / "run")

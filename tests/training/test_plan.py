@@ -153,6 +153,22 @@ def test_few_images_for_a_head_are_all_learned_from(speed):
     assert with_plan(replace(WEIGHTS, val="none"), split).val == "none"
 
 
+def test_one_image_is_learned_from_without_a_score(tmp_path, monkeypatch):
+    """Parts of it there are none, and two images have two."""
+    monkeypatch.chdir(tmp_path)
+    write_photos()
+    torch.manual_seed(0)
+    save_file(timm.create_model("test_resnet").state_dict(), "weights.safetensors")
+    header, *rows = Path("labels.csv").read_text().splitlines()
+    rows.sort(key=lambda row: -row.count("1"))  # those with most positives first
+    for images, val in ((1, "none"), (2, "folds")):
+        Path("few.csv").write_text("\n".join([header, *rows[:images]]))
+        settings = {"weights": "weights.safetensors", "image_size": 32, "device": "cpu", "epochs": 1}
+        run = train("few.csv", images="photos", out=f"of-{images}", **settings)
+        assert run.config.val == val and bool(run.metrics) == (val == "folds")
+        assert len(load(f"of-{images}").predict("photos").scores) == 24
+
+
 def test_what_the_user_sets_stays(few, speed):
     speed(0.1)
     own = replace(WEIGHTS, image_size=96, seed=5, method="hill", settings={"margin": 0.5}, epochs=3, val="0.5")

@@ -1,5 +1,6 @@
 """Two rounds: the first is a run of its own, its scores become targets, and the last learns from these."""
 
+import html
 import json
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.support.fixed_targets import dense
 from tests.support.runs import copied_at_batches, same, tensors_of, without_times
 from trilabel import metrics
 from trilabel.config import Config
@@ -21,6 +23,7 @@ from trilabel.errors import TrilabelError
 from trilabel.inference.loading import load
 from trilabel.labels import Labels, simulate
 from trilabel.labels.targets import Targets
+from trilabel.report.page import write_report
 from trilabel.training import rounds
 from trilabel.training.api import train
 from trilabel.training.run_folder import Run, RunFolder
@@ -50,10 +53,7 @@ def whole(one_named: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def targets_in(folder: Path, dataset: Dataset) -> np.ndarray:
     """Images × classes."""
     labels = dataset.labels[dataset.rows_of("train")]
-    found = Targets.load_for(folder / "targets.npz", labels)
-    dense = np.zeros(labels.shape, np.float32)
-    np.add.at(dense, (np.arange(len(labels))[:, None], found.columns), found.values)
-    return dense
+    return dense(Targets.load_for(folder / "targets.npz", labels))
 
 
 def test_rates_may_come_from_validation_images_in_full(small_scenes: Dataset, tmp_path: Path) -> None:
@@ -118,6 +118,16 @@ def test_the_summary_says_what_the_targets_are_worth(one_named: Dataset, whole: 
     assert summary["calibration_error"] == pytest.approx(sum(gaps) / summary["targets"], abs=0.01)
 
 
+def test_no_target_at_all_is_a_result_too(one_named: Dataset, tmp_path: Path) -> None:
+    """Where every present label is known, an unknown one is absent."""
+    config = replace(TWICE, method="posterior", settings={"rates": "given", "positives_known": 1.0}, epochs=1)
+    run = train(one_named, config, tmp_path / "run")
+    summary = json.loads((run.folder / "targets.json").read_text())
+    assert summary["targets"] == summary["above_half"] == summary["expected_per_image"] == 0
+    assert "calibration_error" not in summary and not targets_in(run.folder, one_named).any()
+    assert len(run.history) == 1
+
+
 @contextmanager
 def no_first_round() -> Iterator[None]:
     """Whoever trains a first round or makes targets inside fails."""
@@ -167,13 +177,17 @@ def test_it_is_overwritten_whole_and_not_by_accident(one_named: Dataset, tmp_pat
 def test_what_cannot_work_is_refused_before_a_run_is_replaced(one_named: Dataset, whole: Run, tmp_path: Path) -> None:
     train(one_named, replace(TWICE, rounds=1, epochs=1), tmp_path / "run")
     before = (tmp_path / "run" / "config.json").read_bytes()
+    taught = {"rounds": 1, "teachers": (str(whole.folder),)}
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"method": "known-only"}, "known-only learns from known labels alone"),
         ({"teachers": (str(tmp_path / "none"),)}, "none: not a run folder"),
         ({"folds": 97}, "--folds 97, but there are 96 training images"),
         ({"rounds": 1, "folds": 2}, "--folds 2 is for a first round; pass --rounds 2"),
         ({"head": "nothing"}, "no head named"),
-        ({"head": "nothing", "rounds": 1, "teachers": (str(whole.folder),)}, "no head named"),
+        (taught | {"method": "auto", "head": "nothing"}, "no head named"),
+        (taught | {"method": "posterior", "settings": {"nonsense": 3}}, "no setting 'nonsense'"),
+        (taught | {"method": "auto", "settings": {"nonsense": 3}}, "no setting 'nonsense'"),
+        (taught, "assume-negative: with --teachers alone only taught is trained. Pass --method auto"),
     ]
     for changes, message in wrong:
         with pytest.raises(TrilabelError, match=message):
@@ -192,13 +206,60 @@ def test_any_runs_teach_alone_and_beside_a_first_round(
     once = replace(TWICE, rounds=1, epochs=1)
     kinds: dict[str, dict[str, Any]] = {"posterior": {}, "role": {"image_size": 24}, "hill": {}, "large-loss": {}}
     runs = [train(one_named, replace(once, method=name, **other), tmp_path / name) for name, other in kinds.items()]
-    config = replace(once, teachers=tuple(str(run.folder) for run in runs))
-    alone = train(one_named, config, tmp_path / "alone")
+    teachers = tuple(str(run.folder) for run in runs)
+    caplog.set_level("INFO")
+    caplog.clear()
+    alone = train(one_named, replace(once, method="auto", teachers=teachers), tmp_path / "alone")
     assert not (alone.folder / "round-1").exists() and len(alone.history) == 1
-    beside = train(one_named, replace(config, rounds=2), tmp_path / "beside")
+    assert [line for line in caplog.messages if line.startswith("method:")] == [
+        "method: taught, by the runs of --teachers; rates of known labels as posterior finds them"
+    ]
+    beside = train(one_named, replace(once, rounds=2, teachers=teachers), tmp_path / "beside")
     assert (beside.folder / "round-1").is_dir()
     assert not np.array_equal(targets_in(alone.folder, one_named), targets_in(beside.folder, one_named))
     assert "average precision of hidden positives" in caplog.text and "round 1 of 2: assume-negative" in caplog.text
+
+
+def test_runs_that_teach_need_no_rates_and_take_given_ones(
+    one_named: Dataset, whole: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of positives alone, several in an image; and what is advised then works."""
+    tags = one_named.with_labels(simulate.apply_to_rows(one_named.truth, one_named.rows_of("train"), "tags=0.3", 0))
+    tags = replace(tags, splits={"train": tags.rows_of("train")})
+    config = replace(TWICE, method="auto", rounds=1, epochs=1, val="none", teachers=(str(whole.folder),))
+    caplog.set_level("INFO")
+    run = train(tags, config, tmp_path / "open")
+    found = json.loads((run.folder / "targets.json").read_text())
+    assert "is taken to say nothing" in found["note"] and "rates" not in found
+    assert "Use --method posterior --set rates=given positives_known=0.3" in found["note"]
+    settings = {"rates": "given", "positives_known": 0.3}
+    for method in ("auto", "posterior"):
+        run = train(tags, replace(config, method=method, settings=settings), tmp_path / method)
+        assert (run.config.method, run.config.settings) == ("posterior", settings)
+        found = json.loads((run.folder / "targets.json").read_text())
+        assert found["rates"] == {"positives": [0.3] * 14, "negatives": [0.0] * 14}
+        assert "present labels are known 0.30 of the time" in found["note"]
+    resumed = train(tags, replace(config, settings=settings, epochs=2), tmp_path / "auto", resume=True)
+    assert len(resumed.history) == 2 and resumed.config.method == "posterior"
+    page = made_page(resumed.folder)
+    assert "Method taught on" in page and "taught scored unknown labels like this" in page
+
+
+def made_page(run: Path) -> str:
+    write_report([run])
+    return (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_rates_that_a_first_round_fitted_are_told(small_scenes: Dataset, tmp_path: Path) -> None:
+    rows = small_scenes.rows_of("train")
+    half = small_scenes.with_labels(simulate.apply_to_rows(small_scenes.labels, rows, "keep-share=0.5", 0))
+    config = replace(TWICE, method="posterior", settings={"rates": "fit", "fit_epochs": 1}, epochs=1, val="none")
+    run = train(half, config, tmp_path / "run")
+    found = json.loads((run.folder / "targets.json").read_text())
+    assert all(0 < rate < 1 for rates in found["rates"].values() for rate in rates)
+    low, high = min(found["rates"]["positives"]), max(found["rates"]["positives"])
+    assert f"as the first round fitted them: present labels are known {low:.2f} to {high:.2f} (mean" in found["note"]
+    assert found["note"][1:] in html.unescape(made_page(run.folder))
 
 
 def test_crops_have_the_level_of_whole_images(one_named: Dataset, whole: Run, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Report:
 
     def __call__(self) -> None:
         from trilabel.report.page import default_path, write_report
+        from trilabel.training.target_worth import told_of_targets
 
         self._check()
         page = default_path(self.runs) if self.out is None else self.out.with_suffix(".html")
@@ -65,7 +66,7 @@ class Report:
         if self.json:
             epochs = [record.to_json() for record in history]
             return print_json({**files, "not_shown": facts[0].gaps, "epochs": epochs})
-        _print_history(history)
+        _print_history(history, told_of_targets(facts[0].folder.targets_summary))
         for gap in facts[0].gaps:
             print_line(f"not shown: {gap}")
         for name, path in files.items():
@@ -133,11 +134,12 @@ class Report:
         return print_line(f"page: {page}")
 
 
-def _print_history(history: "Sequence[EpochRecord]") -> None:
+def _print_history(history: "Sequence[EpochRecord]", targets: "Sequence[str]") -> None:
+    """targets: lines about those of the last of two rounds."""
     from trilabel.report import examples, training
 
     print_table(*training.table(history))
-    for line in training.soft_targets(history):
+    for line in [*training.soft_targets(history), *targets]:
         print_line(line)
     header, rows = training.relabellings(history)
     if rows:

@@ -23,7 +23,7 @@ from trilabel.recipes import resolve
 if TYPE_CHECKING:
     from trilabel.training.run_folder import Run
 
-_MAY_NAME_FILES = ("vectors", "graph", "side", "runs", "targets")  # settings whose paths are made absolute
+_MAY_NAME_FILES = ("vectors", "graph", "side", "table", "runs", "targets")  # settings whose paths are made absolute
 
 
 @dataclass(frozen=True, kw_only=True)

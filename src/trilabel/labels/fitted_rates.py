@@ -17,7 +17,8 @@ from trilabel.labels.rates import HIGHEST
 
 COUNTS = 4  # numbers per class and bin: images, their summed probability, known labels, known positives
 BINS = 32  # of the probability
-_PRIOR = 4.0  # known labels that all classes together count as, in the equations of each
+_PRIOR_TOGETHER = 4.0  # known labels that rates of labels missing at random count as, for all classes together
+_PRIOR = 30.0  # known labels that these rates count as, in the equations of each class
 _RIDGE = 4.0  # of the calibration, which keeps it from following few labels
 _ROUNDS = 10
 _LARGEST = 1e4  # of 1 ÷ rate
@@ -55,14 +56,14 @@ def fitted_rates(counts: Tensor) -> tuple[Tensor, Tensor]:
     everything = counts.sum(1, keepdim=True)
     images, _, known, _ = everything.sum(2)
     at_random = (images / known.clamp(min=1e-12)).clamp(1, _LARGEST).expand(2, 1)
-    together = _solved(everything, at_random)
-    rates = 1 / _solved(counts, together.expand(2, counts.shape[1]))
+    together = _solved(everything, at_random, _PRIOR_TOGETHER)
+    rates = 1 / _solved(counts, together.expand(2, counts.shape[1]), _PRIOR)
     positives, negatives = torch.where(known > 0, rates, 0).clamp(max=HIGHEST)
     return positives, negatives
 
 
-def _solved(counts: Tensor, towards: Tensor) -> Tensor:
-    """2×C: (1/e⁺, 1/e⁻), at least 1, of counts 4×C×32, with a ridge towards others (2×C)."""
+def _solved(counts: Tensor, towards: Tensor, strength: float) -> Tensor:
+    """2×C: (1/e⁺, 1/e⁻), at least 1, of counts 4×C×32, with a ridge towards others (2×C) of so many known labels."""
     images, _, known, _ = counts
     present = _calibrated(counts)
     absent = 1 - present
@@ -70,7 +71,7 @@ def _solved(counts: Tensor, towards: Tensor) -> Tensor:
     for _ in range(_ROUNDS):
         weight = 1 / (found[0, :, None] * present + found[1, :, None] * absent - 1).clamp(min=_LEAST_VARIANCE)
         of_known = weight * known
-        prior = _PRIOR * of_known.sum(1) / known.sum(1).clamp(min=1) + 1e-9
+        prior = strength * of_known.sum(1) / known.sum(1).clamp(min=1) + 1e-9
         a, b, d = (of_known * part for part in (present**2, present * absent, absent**2))
         a, b, d = a.sum(1) + prior, b.sum(1), d.sum(1) + prior
         right = (weight * images * torch.stack((present, absent))).sum(2) + prior * towards

@@ -6,7 +6,7 @@ They are kept apart from labels: what somebody knows and what a model believes n
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +23,16 @@ from trilabel.labels.storage import Arrays
 
 LOWEST = 0.01  # a target below it counts as 0
 LEFT_OUT = -1  # the target of a label that is not learned from
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Of N images K targets each, K the most that any has; the others have some of value 0."""
+    """Of N images, one after the other, so that an image with many targets costs no more than these."""
 
-    columns: NDArray[np.int32]  # N×K: the class of each
-    values: NDArray[np.float16]  # N×K: the probability that it is present
+    begins: NDArray[np.int64]  # N + 1: where the targets of each image begin, and where the last ones end
+    columns: NDArray[np.int32]  # the class of each
+    values: NDArray[np.float16]  # the probability that it is present
     classes: Names
     ids: Names
     rates: Rates | None = None  # of known labels, that the values rest on
@@ -41,16 +42,17 @@ class Targets:
         """From a sparse images × classes matrix of probabilities; see `thinned`.
 
         >>> csr = thinned(np.array([[0.9, 0.001, 0.3], [0.0, 0.5, 0.0]], np.float32))
-        >>> Targets.from_csr(csr, Names("abc"), Names("12")).columns
-        array([[0, 2],
-               [1, 0]], dtype=int32)
+        >>> found = Targets.from_csr(csr, Names("abc"), Names("12"))
+        >>> found.begins, found.columns
+        (array([0, 2, 3]), array([0, 2, 1], dtype=int32))
         """
-        counts = np.diff(csr.indptr)
-        shape = (csr.shape[0], max(1, int(counts.max(initial=0))))
-        columns, values = np.zeros(shape, np.int32), np.zeros(shape, np.float16)
-        place = np.repeat(np.arange(shape[0]), counts), np.arange(csr.nnz) - np.repeat(csr.indptr[:-1], counts)
-        columns[place], values[place] = csr.indices, csr.data
-        return cls(columns, values, classes, ids, rates)
+        begins = csr.indptr.astype(np.int64)
+        return cls(begins, csr.indices.astype(np.int32), csr.data.astype(np.float16), classes, ids, rates)
+
+    @property
+    def most(self) -> int:
+        """The most that any image has."""
+        return int(np.diff(self.begins).max(initial=0))
 
     def save(self, path: str | Path) -> None:
         """Writes an .npz file of plain arrays; an existing file is replaced completely or not at all."""
@@ -59,6 +61,7 @@ class Targets:
             np.savez(
                 file,
                 format=np.array([_FORMAT]),
+                begins=self.begins,
                 columns=self.columns,
                 values=self.values,
                 classes=self.classes.buffer,
@@ -80,7 +83,16 @@ class Targets:
             raise TrilabelError(
                 f"{path}: no targets for {missing:,} of {len(rows):,} images, such as {first!r}; make them again"
             )
-        return cls(found.columns[rows], found.values[rows], labels.classes, labels.ids, found.rates)
+        return found.take(rows)
+
+    def take(self, rows: NDArray[np.int64]) -> "Targets":
+        """Those of these images."""
+        counts = np.diff(self.begins)[rows]
+        begins = np.append(0, counts.cumsum())
+        places = np.arange(begins[-1]) + np.repeat(self.begins[rows] - begins[:-1], counts)
+        return replace(
+            self, begins=begins, columns=self.columns[places], values=self.values[places], ids=self.ids.take(rows)
+        )
 
     @classmethod
     def _load(cls, path: str | Path) -> "Targets":
@@ -89,18 +101,19 @@ class Targets:
                 raise ValueError(f"its format is {file['format'].tolist()}, not {_FORMAT}")
             classes = Names.from_stored(file["classes"], file["class_ends"])
             ids = Names.from_stored(file["ids"], file["id_ends"])
-            # Files of earlier versions have none.
-            rates = Rates(*file["rates"]) if "rates" in file and len(file["rates"]) else None
-            found = cls(file["columns"], file["values"], classes, ids, rates)
+            rates = Rates(*file["rates"]) if len(file["rates"]) else None
+            found = cls(file["begins"], file["columns"], file["values"], classes, ids, rates)
             found._check()
             return found
 
     def _check(self) -> None:
-        columns, values = self.columns, self.values
-        if columns.dtype != np.int32 or values.dtype != np.float16 or columns.shape != values.shape:
+        begins, columns, values = self.begins, self.columns, self.values
+        if columns.dtype != np.int32 or values.dtype != np.float16 or columns.shape != values.shape or columns.ndim > 1:
             raise ValueError("its columns and values do not belong together")
-        if columns.ndim != 2 or len(columns) != len(self.ids):
+        if begins.dtype != np.int64 or begins.shape != (len(self.ids) + 1,):
             raise ValueError("it has not as many rows as images")
+        if begins[0] != 0 or begins[-1] != len(columns) or (np.diff(begins) < 0).any():
+            raise ValueError("its rows do not follow each other")
         if columns.size and not (columns.min() >= 0 and columns.max() < len(self.classes)):
             raise ValueError("a column is not that of a class")
         if not ((values >= 0) & (values <= 1)).all():
@@ -112,8 +125,8 @@ class Targets:
 
     def sums(self) -> NDArray[np.float64]:
         """C: the sum of the targets of each class."""
-        weights = self.values.ravel().astype(np.float64).clip(0)  # without LEFT_OUT
-        found: NDArray[np.float64] = np.bincount(self.columns.ravel(), weights, len(self.classes)).astype(np.float64)
+        weights = self.values.astype(np.float64).clip(0)  # without LEFT_OUT
+        found: NDArray[np.float64] = np.bincount(self.columns, weights, len(self.classes)).astype(np.float64)
         return found
 
 
@@ -130,10 +143,10 @@ def _opened(path: str | Path) -> Iterator[Arrays]:
         ) from error
 
 
-def targets_per_image(path: str | Path) -> int:
-    """K of the targets in a file."""
+def count_targets(path: str | Path) -> int:
+    """The targets in a file, of all its images."""
     with _opened(path) as file:
-        return file.shape("columns")[1]
+        return file.shape("columns")[0]
 
 
 def thinned(targets: NDArray[np.float32]) -> sp.csr_array:

@@ -11,7 +11,7 @@ from trilabel.data.provenance import predicted_targets
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.rates import Rates
-from trilabel.labels.targets import Targets, targets_per_image
+from trilabel.labels.targets import Targets, count_targets
 from trilabel.losses.posterior import target_bce
 from trilabel.methods.base import Batch, Method
 from trilabel.methods.checks import require_positives
@@ -36,8 +36,9 @@ class Taught(Method[TaughtSettings]):
     suits = "any, once a first round is trained; --rounds 2 does both"
     cost = "as plain BCE, and memory: 6 bytes for each target of 0.01 or more"
     less_memory = "use fewer images"
-    columns: Tensor  # N×K: the classes of each image's targets
-    values: Tensor  # N×K: the targets, 0 where there is none
+    begins: Tensor  # N + 1: where the targets of each image begin among those of all
+    columns: Tensor  # the class of each, and of one more at the end
+    values: Tensor  # the targets, and at the end 0 for where an image has none
 
     def __init__(
         self, settings: TaughtSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -50,9 +51,11 @@ class Taught(Method[TaughtSettings]):
         self.counted = torch.from_numpy(counted).clamp(min=1)
         self.positives = torch.from_numpy(labels.counts_per_class()[0] + targets.sums())
         self.classes = labels.shape[1]
+        self.most = targets.most
         # The file has them: checkpoints need not.
-        self.register_buffer("columns", torch.from_numpy(targets.columns), persistent=False)
-        self.register_buffer("values", torch.from_numpy(targets.values), persistent=False)
+        self.register_buffer("begins", torch.from_numpy(targets.begins), persistent=False)
+        self.register_buffer("columns", torch.from_numpy(np.append(targets.columns, np.int32(0))), persistent=False)
+        self.register_buffer("values", torch.from_numpy(np.append(targets.values, np.float16(0))), persistent=False)
 
     @classmethod
     def check(cls, settings: TaughtSettings, labels: Labels) -> None:
@@ -63,9 +66,9 @@ class Taught(Method[TaughtSettings]):
 
     @classmethod
     def memory_needed(cls, settings: TaughtSettings, labels: Labels, features: int = 0) -> int:
-        """Six bytes for each target, and as many targets for each image as any has."""
-        each = targets_per_image(settings.targets) if _is_file_of_targets(settings) else labels.shape[1]
-        return len(labels) * each * 6
+        """Six bytes for each target, and one more; where each image's targets begin, and where the last ones end."""
+        targets = count_targets(settings.targets) if _is_file_of_targets(settings) else len(labels) * labels.shape[1]
+        return 6 * (targets + 1) + 8 * (len(labels) + 1)
 
     def step(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         """One forward pass and the loss."""
@@ -90,7 +93,12 @@ class Taught(Method[TaughtSettings]):
 
     def saved(self, rows: Tensor) -> Tensor:
         """B×C: the saved targets of these images; 0 for known labels and where there is none, negative: left out."""
-        columns, values = self.columns[rows].long(), self.values[rows].float()
+        # As many places for each image as any needs, a number known beforehand: a GPU need not be asked how many. Those
+        # beyond an image's own targets are the last place of all, where nothing is.
+        begins, ends = self.begins[rows, None], self.begins[rows + 1, None]
+        places = begins + torch.arange(self.most, device=begins.device)
+        places = torch.where(places < ends, places, len(self.values) - 1)
+        columns, values = self.columns[places].long(), self.values[places].float()
         return values.new_zeros(len(rows), self.classes).scatter_add_(1, columns, values)
 
     def known_rates(self) -> Rates | None:

@@ -14,6 +14,7 @@ from trilabel.methods import METHODS, check_method
 from trilabel.models import GRAPHS, HEADS, check_graph, check_head
 from trilabel.models.backbone import is_run
 from trilabel.plugin_files import beside
+from trilabel.printable import plural
 from trilabel.training.epoch_log import check_log
 from trilabel.training.relabelling import Relabelling
 from trilabel.training.run_folder import RunFolder
@@ -40,7 +41,8 @@ def check_components(config: Config, labels: Labels, resumes: bool = False, vali
     _check_head_of_method(config)
     _check_maps(config, settings)
     _check_relabelling(config)
-    _check_folds(config)
+    _check_refits(config)
+    check_folds(config, len(labels))
     check_log(config)
     return settings
 
@@ -145,7 +147,16 @@ def _refuse_misplaced_settings(config: Config) -> None:
                 )
 
 
-def _check_folds(config: Config) -> None:
+def check_folds(config: Config, images: int) -> None:
+    """Refuses to fit heads to parts of too few images. images: to learn from."""
+    if config.val == FOLDS and images < 2:
+        raise TrilabelError(
+            f"--val {FOLDS} fits heads to parts of the images, and {plural(images, 'image')} has none; "
+            "give more images, or pass --val none"
+        )
+
+
+def _check_refits(config: Config) -> None:
     """Refuses what cannot be fitted again and again in seconds."""
     if config.val != FOLDS:
         return

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from trilabel.config import Config
-from trilabel.errors import unknown_name_error
+from trilabel.errors import TrilabelError, unknown_name_error
+from trilabel.labels import Labels
 from trilabel.log import log
-from trilabel.methods import check_method, choose_method
+from trilabel.methods import Choice, choose_method
+from trilabel.methods.posterior import PosteriorSettings
 from trilabel.methods.posterior.sources import find_source
 from trilabel.models.backbone import is_run
+from trilabel.settings import settings_of
 from trilabel.training.plan import with_plan
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
 from trilabel.training.starting_weights import as_started, with_backbone
+from trilabel.training.teachers import only_taught
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -45,19 +49,32 @@ def with_method(config: Config, split: TrainingSplit, to_be_answered: bool = Fal
     to_be_answered: labels that people answered are still to come, by which it must not choose again.
     """
     validation = split.dataset.labels[split.val]
-    chosen = choose_method(split.labels, validation, config.settings, config.relabel != "none")
+    if only_taught(config):  # of `posterior` only how it finds rates is used
+        chosen = Choice("posterior", dict(config.settings))
+    else:
+        chosen = choose_method(split.labels, validation, config.settings, config.relabel != "none")
     settings = dict(chosen.settings)
-    if to_be_answered and chosen.method == "posterior" and "rates" not in settings:
+    open_rates = chosen.method == "posterior" and "rates" not in settings
+    if to_be_answered and open_rates and _are_one_of_k(settings, split.labels, validation):
         # Images with one positive each no longer look so once some have two; other sources stay what they are.
-        checked = check_method("posterior", settings, split.labels, validation)
-        if find_source(checked, split.labels, validation).kind == "one-of-k":
-            settings["rates"] = "one-of-k"
+        settings["rates"] = "one-of-k"
     config = replace(config, method=chosen.method, settings=settings)
     given = "".join(f" {name}={'none' if value is None else value}" for name, value in config.settings.items())
+    if only_taught(config):
+        log.info(f"method: taught, by the runs of --teachers; rates of known labels as posterior finds them{given}")
+        return config
     log.info(f"method: {config.method}{given} (chosen by which labels are known; see `trilabel methods`)")
     if chosen.note:
         log.info(chosen.note)
     return config
+
+
+def _are_one_of_k(settings: Mapping[str, Any], labels: Labels, validation: Labels) -> bool:
+    """Whether `posterior` takes the known positives of an image as drawn from all that it has."""
+    try:
+        return find_source(settings_of(PosteriorSettings, settings, "posterior"), labels, validation).kind == "one-of-k"
+    except TrilabelError:  # told where the rates are needed
+        return False
 
 
 def with_normalized_features(config: Config, started: RunFolder | None) -> Config:

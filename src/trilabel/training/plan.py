@@ -60,7 +60,7 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
         if _pools_anew(config):
             chosen = replace(chosen, head_settings=POOLING)
         if learns_from_all:
-            chosen = replace(chosen, val=FOLDS)
+            chosen = replace(chosen, val=FOLDS if images > 1 else "none")  # of one image there are no parts
         why = f"features of {network} at {size} pixels, computed once, and a linear head fitted to them"
         seconds = step * scored
     seconds += scored * _DECODING / max(1, worker_count(config.workers))

@@ -20,7 +20,7 @@ from trilabel.training.out_of_fold import fold_of_each
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
 from trilabel.training.teacher_scores import Part
-from trilabel.training.teachers import check_teachers
+from trilabel.training.teachers import check_teachers, only_taught
 from trilabel.training.teaching import make_targets
 
 TrainFirst = Callable[[TrainingSplit, Config, RunFolder], None]
@@ -46,7 +46,12 @@ def last_config(config: Config, folder: RunFolder) -> Config:
 def check_rounds(split: TrainingSplit, config: Config, folder: RunFolder) -> None:
     """Refuses what cannot work before anything is trained or overwritten."""
     check_teachers(config.teachers, split.dataset.classes)
-    if config.rounds > 1 or config.method == "posterior":  # whose settings say where rates come from
+    if only_taught(config) and config.method != "posterior":
+        raise TrilabelError(
+            f"--method {config.method}: with --teachers alone only taught is trained. Pass --method auto; --rounds 2 "
+            "for a first round of this method; or --method posterior, with --set to say how often labels are known"
+        )
+    if config.rounds > 1 or config.settings:  # where nothing is said of rates, being unknown may say nothing
         check_components(first_config(config), split.labels, validation=split.dataset.labels[split.val])
     check_components(last_config(config, folder), split.labels)
     if config.folds > len(split.train):

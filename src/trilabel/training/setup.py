@@ -27,7 +27,7 @@ from trilabel.models import Classifier, create_model, with_synced_batch_norm
 from trilabel.models.scoring import Scores
 from trilabel.training.agreement import Agreement
 from trilabel.training.batches import BatchMaker, LabelReader, ViewMaker
-from trilabel.training.checks import check_components, check_memory, slow_head, too_short
+from trilabel.training.checks import check_components, check_folds, check_memory, slow_head, too_short
 from trilabel.training.diagnosis import Diagnosis
 from trilabel.training.distributed import Processes
 from trilabel.training.epoch_log import EpochLog, open_log
@@ -132,6 +132,7 @@ def prepare(fabric: Fabric, split: TrainingSplit, config: Config, folder: RunFol
     if processes.is_first:
         log_left_out(left_out, len(split.train) + len(split.val), folder.left_out)
     if len(train) < len(split.train) or len(val) < len(split.val):
+        check_folds(config, len(train))
         method = create_method(train, val)
     labels, val_labels = dataset.labels[train], dataset.labels[val]
     _refuse_other_files(processes, train, val)

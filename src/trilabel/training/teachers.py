@@ -81,6 +81,16 @@ def open_teachers(runs: Sequence[Path], classes: Sequence[str], config: Config) 
     return Teachers(models, config.teacher_views, config.channels_last).eval()
 
 
+def only_taught(config: Config) -> bool:
+    """Whether nothing is trained but what finished runs teach: the method says at most how rates are found."""
+    return bool(config.teachers) and config.rounds == 1
+
+
+def method_in_words(config: Config) -> str:
+    """The method of a run as people are told of it."""
+    return "taught" if only_taught(config) else config.method
+
+
 def check_teachers(runs: Sequence[str], classes: Sequence[str]) -> None:
     """Refuses folders that are no finished runs on these classes, before anything slow begins."""
     for run in runs:

@@ -22,7 +22,7 @@ from trilabel.methods.posterior.calibration import class_biases, targets_of
 from trilabel.methods.posterior.silence import Silence, find_silence
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import TrainingSplit
-from trilabel.training.target_worth import describe, ranking_of, worth_of
+from trilabel.training.target_worth import describe, ranking_of, rests_on, worth_of
 from trilabel.training.teacher_scores import Part, Scored, teacher_scores
 from trilabel.training.teachers import fitted_rates_of, posterior_settings
 
@@ -55,7 +55,7 @@ def make_targets(
     if fabric.is_global_zero:
         labels, csr = dataset.labels[np.concatenate(rows)], sp.csr_array(sp.vstack(found))
         truth = None if dataset.truth is None else dataset.truth[np.concatenate(rows)]
-        summary = worth_of(csr, labels, truth)
+        summary = worth_of(csr, labels, truth) | rests_on(silence)
         if kept and truth is not None:
             summary |= ranking_of(scores, labels, truth, silence)
         log.info(describe(summary))

@@ -50,7 +50,8 @@ def test_the_order(labels, validation, kind, note):
 def test_what_cannot_be_identified_is_refused_with_what_would_help():
     for message in (refusal(TAGS), refusal(TAGS, validation=FULL[:20])):
         assert "cannot be learned from positives alone" in message
-        assert "--set rates=given positives_known=0.3" in message and "100 fully labelled validation images" in message
+        assert "--method posterior --set rates=given positives_known=0.3" in message
+        assert "100 fully labelled validation images" in message
     assert "from so few known negatives" in refusal(FEW_NEGATIVES)
     assert "needs fully labelled images, and there are none" in refusal(TAGS, {"rates": "shares"})
     assert "rates=fit needs known negatives" in refusal(TAGS, {"rates": "fit"})

@@ -15,6 +15,7 @@ from trilabel.training.decisions import Decisions
 from trilabel.training.description import RunDescription
 from trilabel.training.record import EpochRecord
 from trilabel.training.run_folder import RunFolder
+from trilabel.training.teachers import method_in_words
 from trilabel.version import __version__
 
 _METRICS = {"mAP": "mean average precision", "CF1": "F1 by class", "OF1": "F1 of all labels"}
@@ -135,7 +136,7 @@ def _training(facts: Facts) -> list[str]:
     return [
         "## Training",
         "",
-        f"- Method `{_plain(str(without_paths(config.method)))}`{relabel}{rounds}; seed {config.seed}",
+        f"- Method `{_plain(str(without_paths(method_in_words(config))))}`{relabel}{rounds}; seed {config.seed}",
         f"- Backbone `{config.backbone}`, head `{_plain(str(without_paths(config.head)))}`{graph}; "
         f"images of {facts.description.image_size} pixels",
         f"- Pretrained weights: {_plain(weights)}",

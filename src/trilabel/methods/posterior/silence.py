@@ -58,7 +58,9 @@ def find_silence(
         return Silence(None, None if found.source == "guess" else found.value, note=source.notes[0])
     if source.kind == "fit":
         if fitted is not None:
-            return Silence(fitted.float(), by_fit=True, note="rates of known labels as the first round fitted them")
+            found_rates = Rates(*fitted.double().numpy()).describe()
+            note = f"rates of known labels as the first round fitted them: {found_rates}"
+            return Silence(fitted.float(), by_fit=True, note=note)
         note = "labels are taken to be missing at random: no first round fitted their rates"
         return Silence(nothing, by_fit=True, note=note)
     rates = np.stack((source.rates.positives, source.rates.negatives))

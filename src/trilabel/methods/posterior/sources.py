@@ -24,7 +24,10 @@ _ENOUGH_NEGATIVES = 60  # of a class, half of which the fit sees
 _NOT_ALIKE = 1.2  # known positives ÷ all there should be, beyond which the shares are not of such images
 _EXCLUSIVE = 1.25  # positives per image below which labels nearly exclude each other
 _TABLES = ("class,positives", "class,positives,negatives", "class,share")
-_HELPS = "--set rates=given positives_known=0.3 (if three of ten are known), or 100 fully labelled validation images"
+_HELPS = (
+    "--method posterior --set rates=given positives_known=0.3 (if three of ten are known), or 100 fully labelled "
+    "validation images"
+)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from trilabel.report.page.scales import ratios
 from trilabel.report.page.summary import setting
 from trilabel.report.page.trust import calibration_chart, score_chart
 from trilabel.report.page.words import percent
+from trilabel.training.teachers import method_in_words
 
 _SMALL = (300, 190)
 _LETTERS = 28  # of the name of a run above a drawing
@@ -67,7 +68,7 @@ def _overview_row(facts: RunFacts) -> dict[str, str]:
     overall: dict[str, Any] = {} if numbers is None else numbers.overall
     kept = training.place_of(facts.best, facts.history)
     return {
-        "method": printable(facts.about.config.method),
+        "method": printable(method_in_words(facts.about.config)),
         "images": "—" if labels is None else f"{len(labels):,}",
         "known": percent(None if labels is None else labels.known_share),
         "epoch": "—" if kept is None else f"{kept} of {len(facts.history)}",

@@ -12,6 +12,7 @@ from trilabel.report import training
 from trilabel.report.page.blocks import Block, Section, Table, Tile, Tiles, Words
 from trilabel.report.page.facts import RunFacts
 from trilabel.report.page.words import percent
+from trilabel.training.teachers import method_in_words
 
 _LONGEST_SETTING = 200  # letters
 
@@ -30,8 +31,9 @@ def _lead(facts: RunFacts) -> str:
     config = facts.about.config
     source, weights = facts.about.source, "pretrained weights" if config.weights else "random weights"
     data = printable(str(source["data"])) if "data" in source else "a data set given from Python"
-    words = f"Method {printable(config.method)} on {shorten(data, 120)}: backbone {printable(config.backbone)} with "
-    words += f"{weights}, head {printable(config.head)}, {facts.about.image_size} pixels."
+    words = f"Method {printable(method_in_words(config))} on {shorten(data, 120)}: "
+    words += f"backbone {printable(config.backbone)} with {weights}, head {printable(config.head)}, "
+    words += f"{facts.about.image_size} pixels."
     if "hide" in source:
         words += f" Training labels were hidden on purpose ({printable(str(source['hide']))})."
     return words

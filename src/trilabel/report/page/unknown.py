@@ -1,12 +1,9 @@
 """The section on what a method did with unknown labels, and how right it was where the truth is known."""
 
-import json
 import math
 
 from markupsafe import Markup
 
-from trilabel.errors import TrilabelError
-from trilabel.input_files import read_input
 from trilabel.printable import printable
 from trilabel.report import training
 from trilabel.report.label_courses import LabelCourse, courses
@@ -16,8 +13,9 @@ from trilabel.report.page.elements import element
 from trilabel.report.page.facts import RunFacts
 from trilabel.report.page.trust import score_chart
 from trilabel.report.page.words import percent
-from trilabel.training import target_worth
 from trilabel.training.record import UnknownTargets
+from trilabel.training.target_worth import told_of_targets
+from trilabel.training.teachers import method_in_words
 
 _TONES = {"known positive": "present", "hidden positive": "found", "true negative": "absent", "unknown": "unknown"}
 _MOST_POINTS = 60  # of a small line
@@ -37,8 +35,8 @@ def unknown_section(facts: RunFacts, pictures: dict[str, Picture]) -> Section | 
         caption = _CAPTION + (_OF_HIDDEN if hidden else "")
         charts.append(score_chart(f"Training labels in epoch {record.epoch}", histograms, caption=caption))
     blocks: list[Block] = [Charts(charts)] if charts else []
-    if lines := [*training.soft_targets(facts.history), *_targets_of_rounds(facts)]:
-        blocks.append(Words([f"{line[:1].upper()}{line[1:]}." for line in lines]))
+    if lines := [*training.soft_targets(facts.history), *told_of_targets(facts.folder.targets_summary)]:
+        blocks.append(Words([printable(f"{line[:1].upper()}{line[1:]}.") for line in lines]))
     header, rows = training.relabellings(facts.history)
     if rows:
         blocks.append(Table("Relabelling", header, rows))
@@ -52,7 +50,7 @@ def _lead(facts: RunFacts) -> str:
     record = facts.best or facts.history[-1]
     words = []
     if record.unknown is not None:
-        words.append(_treated(facts.about.config.method, record.unknown))
+        words.append(_treated(method_in_words(facts.about.config), record.unknown))
     found = {kind: training.below_half(record.probabilities.get(kind, ())) for kind in training.HIDDEN}
     if (missed := found["hidden_positives"]) is not None:
         words.append(f"Of the positives that were hidden on purpose {percent(1 - missed)} were scored above 0.5")
@@ -72,17 +70,6 @@ def _treated(method: str, unknown: UnknownTargets) -> str:
             judged = f" ({percent(right)} of these rightly)" if right is not None else ""
             parts.append(f"{percent(share)} {text}{judged}")
     return f"In the epoch that is kept, {printable(method)} scored unknown labels like this: {', '.join(parts)}."
-
-
-def _targets_of_rounds(facts: RunFacts) -> list[str]:
-    """What the first of two rounds believed of unknown labels, in a line."""
-    path = facts.folder.targets_summary
-    if not path.is_file():
-        return []
-    try:
-        return [target_worth.describe(json.loads(read_input(path)))]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, TrilabelError):
-        return []
 
 
 def _example_cards(facts: RunFacts, pictures: dict[str, Picture]) -> list[Card]:
