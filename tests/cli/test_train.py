@@ -38,6 +38,8 @@ def test_hidden_labels_and_method_settings(tmp_path: Path, capsys: Capture) -> N
     assert about["source"] == {"data": "scenes", "hide": "keep-share=0.1", "hide_seed": None}
     assert about["config"]["settings"] == {"normalize": "share", "gamma": "2"}
     assert trained["best"]["val"]["known_share"] == 1  # only training labels were hidden
+    at_half, decided = trained["best"]["val"], trained["at_thresholds"]
+    assert decided["mAP"] == pytest.approx(at_half["mAP"]) and decided["CF1"] > at_half["CF1"]
     labels = np.load(out / "labels.npz")
     assert len(labels["values"]) == pytest.approx(0.1 * 320 * 14, rel=0.1)
 

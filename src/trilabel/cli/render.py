@@ -13,8 +13,9 @@ from trilabel.printable import json_escaped, plural, printable, shorten
 _LONGEST_CELL = 160  # letters; --json prints whole names
 _LEGEND = (
     "mAP: average precision, mean over classes; P, R, F1: precision, recall and their harmonic mean,",
-    "C mean over classes, O all labels together; exact_match: images with every known label right",
+    "C mean over classes, O all labels together",
 )
+_EXACT_MATCH = "; exact_match: images with every label right"
 # A number, perhaps in percent, with a second one after it, or in brackets; a dash; nothing.
 _NUMBER = re.compile(r"[-−+]?[\d,.]+(?:e[-+]?\d+)?(?: ?%)?(?: […±] [\d,.]+)?|—|")
 MOST_SHOWN = 10  # entries of a list; --json prints all
@@ -85,9 +86,11 @@ def print_metrics(result: Mapping[str, Any], title: str) -> None:
     print_line(title)
     names = ("mAP", "CP", "CR", "CF1", "OP", "OR", "OF1", "exact_match")
     shown = [name for name in names if name in result]
+    if result.get("known_share", 1) < 1 and "exact_match" in shown:  # of few known labels all are soon right
+        shown.remove("exact_match")
     if shown:
         print_table([f"{name} %" for name in shown], [[percent(result[name]) for name in shown]])
-        print(*_LEGEND, sep="\n")
+        print("\n".join(_LEGEND) + _EXACT_MATCH * ("exact_match" in shown))
     groups = [name for name in GROUP_METRICS if name in result]
     if any(result[name] is not None for name in groups) and result["classes"] >= CLASSES_WORTH_GROUPS:
         print("mAP by five groups of classes, from those with fewest known training labels (G1) to most (G5)")

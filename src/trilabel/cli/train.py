@@ -181,17 +181,34 @@ def _write_page(run: "Run") -> Path | None:
     return default_path([run.folder])
 
 
+def _as_decided(run: "Run") -> dict[str, Any] | None:
+    """The metrics at the fitted thresholds, by which the run predicts; None where there are none, or no scores kept."""
+    from trilabel.report.page.judged import metrics_as_decided
+    from trilabel.training.run_folder import RunFolder
+
+    try:
+        return metrics_as_decided(RunFolder(run.folder))
+    except (TrilabelError, OSError) as error:
+        log.warning(f"{run.folder}: metrics are at a probability of 0.5 ({explain(error, '')})")
+        return None
+
+
 def _print_result(run: "Run", page: Path | None, as_json: bool) -> None:
+    decided = _as_decided(run)
     if as_json:
         found = {"run": str(run.folder), "best": run.best.to_json(), "epochs": len(run.history)}
+        found |= {"at_thresholds": decided}
         return print_json(found | ({} if page is None else {"page": str(page)}))
     if run.metrics:
-        how = ", unknown counted as absent" if run.best.val_unknown_as_absent else ""
+        low = ", unknown counted as absent (so too low; fully labelled images would tell)"
+        how = low if run.best.val_unknown_as_absent else ""
         epochs = sum(record.stage == run.best.stage for record in run.history)
         what = f"best epoch: {run.best.epoch} of {epochs}, on validation"
         if run.config.val == "folds":
             what = "no image held out: each training image scored by one of 5 heads, fitted without it"
-        print_metrics(run.metrics, f"{what}{how}")
+        if decided is not None:
+            how += ", at the thresholds that were fitted to the same labels"
+        print_metrics(decided or run.metrics, f"{what}{how}")
     else:
         print_line(f"{plural(len(run.history), 'epoch')} done; no validation, so the last one is kept")
     print_line(f"run folder: {run.folder}")

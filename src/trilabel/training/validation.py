@@ -87,7 +87,8 @@ def _decide(job: Job, logits: Tensor, labels: Labels, images: str) -> None:
     if found is not None:
         found.save(job.folder.decisions)
         low, high = min(found.thresholds), max(found.thresholds)
-        log.info(f"thresholds: probability {low:.2f} to {high:.2f} by class, {found.basis}")
+        what = f"{low:.2f} to {high:.2f} by class" if high > low else f"{low:.2f} for all classes"
+        log.info(f"thresholds: probability {what}, {found.basis}")
 
 
 def score_images(job: Job, model: nn.Module, images: ImageSource) -> Scores:

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import logit
 from torch import Tensor
 
+from trilabel import metrics
 from trilabel.data.dataset import Dataset
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.labels.names import Names
 from trilabel.printable import plural
+from trilabel.training.decisions import Decisions
 from trilabel.training.out_of_fold import load_out_of_fold
 from trilabel.training.run_folder import RunFolder
 from trilabel.training.splits import validation_truth
@@ -51,6 +54,16 @@ def kept_scores(folder: RunFolder, learned: Labels | None) -> Judged | None:
         return _judged(logits, learned, "training images, each scored by one of five heads, fitted without it", True)
     kept = load_validation_scores(folder)
     return None if kept is None else _judged(*kept, "validation images", True)
+
+
+def metrics_as_decided(folder: RunFolder) -> dict[str, Any] | None:
+    """`metrics.evaluate` of the kept scores at the thresholds that the run fitted; None where it has none of either."""
+    judged = kept_scores(folder, Labels.load(folder.labels) if folder.labels.is_file() else None)
+    if judged is None or not folder.decisions.is_file():
+        return None
+    decisions = Decisions.load(folder.decisions, judged.labels.shape[1])
+    limits = logit(np.array(decisions.thresholds))
+    return metrics.evaluate(decisions.logits(judged.logits), judged.truth(), threshold=limits)
 
 
 def score_split(run: Path, dataset: Dataset, split: str, device: str) -> Judged:
