@@ -244,6 +244,17 @@ def test_smoothing_fades_over_the_first_half_of_a_stage(until, epoch, share, exp
     torch.testing.assert_close(ours, theirs)
 
 
+def test_labels_missing_at_random_are_not_smoothed():
+    features, truth = logistic_problem(60)
+    labels = observed(truth, 0.5, 0.5)
+    losses = []
+    for smoothing in (0.0, 0.2):
+        rates = {"positives_known": 0.5, "negatives_known": 0.5}
+        method = create_method("posterior", {**rates, "smoothing": smoothing}, labels)
+        losses.append(method.step(new_model(), batch_of(features, labels, 1)._replace(epochs=8))["loss"])
+    assert losses[0] == losses[1]
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_smoothing_at_first_helps_where_a_model_can_learn_its_images_by_heart(seed):
     """150 features, of which 8 say something, and 300 images."""

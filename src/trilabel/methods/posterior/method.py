@@ -14,6 +14,8 @@ from trilabel.methods.checks import require_positives
 from trilabel.methods.posterior.settings import PosteriorSettings, check_settings
 from trilabel.methods.posterior.sources import find_source
 
+_SAYS_ENOUGH = 0.1  # mean log factor of classes from which being unknown says enough for the whole smoothing
+
 
 class Posterior(Method[PosteriorSettings]):
     """BCE of all labels; the target of an unknown one is the model's own belief, corrected for its being unknown."""
@@ -38,6 +40,7 @@ class Posterior(Method[PosteriorSettings]):
         fits = self.kind == "fit"
         self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
         self.warm_up_epochs = settings.fit_epochs * fits
+        self.smoothed = self._smoothed()
         # In images that were labelled in full, no label is known by a rate.
         partly = torch.from_numpy(~full_rows(labels) if fits else np.zeros(0, np.bool_))
         self.register_buffer("partly", partly, persistent=False)
@@ -95,7 +98,14 @@ class Posterior(Method[PosteriorSettings]):
         """
         first, until = self.settings.smoothing, self.settings.smoothing_until
         done = (batch.epoch - 1 + batch.share) / batch.epochs
-        return first if until is None else first * max(0.0, 1 - done / until)
+        return self.smoothed * (first if until is None else first * max(0.0, 1 - done / until))
+
+    def _smoothed(self) -> float:
+        """How much of the smoothing is due: none where labels are missing at random, as in `known-only`."""
+        if self.kind == "one-of-k" or self.rates.is_meta:  # which has no numbers
+            return 1.0
+        present, absent = torch.log1p(-self.rates)
+        return min(1.0, float((present - absent).abs().mean()) / _SAYS_ENOUGH)
 
     def counts_absent(self, batch: Batch) -> bool:
         """Whether unknown counts as absent at this step: a model that knows nothing explains nothing away."""
@@ -126,8 +136,9 @@ class Posterior(Method[PosteriorSettings]):
         return losses.known_mean_bce(logits, batch.labels * (~second & partly)[:, None])
 
     def start_epoch(self, epoch: int) -> None:
-        """Only the last epoch of the warm-up counts."""
+        """Only the last epoch of the warm-up counts; rates may have been fitted or loaded since the epoch before."""
         self.fit_counts.zero_()
+        self.smoothed = self._smoothed()
 
     def counts(self) -> dict[str, Tensor]:
         """The counts of the warm-up."""

@@ -26,7 +26,7 @@ class PosteriorSettings:
     fit_epochs: int = 3
     """With rates=fit: epochs of the model of known labels, which learns from every second image."""
     smoothing: float = 0.1
-    """Share of a target moved to its opposite at first; of unknown labels as far as being unknown says something."""
+    """Share of a target moved to its opposite at first, as far as being unknown says something."""
     smoothing_until: float | None = 0.5
     """Share of a stage's epochs over which smoothing fades to nothing; none: it stays."""
 
