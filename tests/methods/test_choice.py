@@ -64,7 +64,7 @@ def test_of_one_class_positives_alone_are_not_drawn_from_anything():
     one = Labels.from_signed(TAGS.to_signed()[:, :1])
     assert choose_method(one)[:2] == WAN
     with pytest.raises(TrilabelError, match="cannot be learned from positives alone"):
-        check_method("posterior", {"rates": "one-of-k"}, one)
+        check_method("posterior", {}, one)
 
 
 def test_relabelling_learns_known_labels_alone():

@@ -26,7 +26,6 @@ class Posterior(Method[PosteriorSettings]):
     cost = "as plain BCE; with rates=fit after a warm-up of fit_epochs"
     rates: Tensor  # 2×C: e⁺ and e⁻
     fit_counts: Tensor  # 4 × (C·32): what the fit needs of a warm-up epoch; empty without one
-    partly: Tensor  # N: the images that a fit is about
 
     def __init__(
         self, settings: PosteriorSettings, labels: Labels, features: int = 0, validation: Labels | None = None
@@ -41,9 +40,9 @@ class Posterior(Method[PosteriorSettings]):
         self.register_buffer("fit_counts", torch.zeros(COUNTS, labels.shape[1] * BINS * fits, dtype=torch.float64))
         self.warm_up_epochs = settings.fit_epochs * fits
         self.smoothed = self._smoothed()
-        # In images that were labelled in full, no label is known by a rate.
-        partly = torch.from_numpy(~full_rows(labels) if fits else np.zeros(0, np.bool_))
-        self.register_buffer("partly", partly, persistent=False)
+        # In images that were labelled in full no label is known by a rate: a fit is about the others.
+        full = full_rows(labels) if fits else np.zeros(0, np.bool_)
+        self.some_full, self.held_out = bool(full.any()), int((~full[1::2]).sum())
 
     @classmethod
     def check(cls, settings: PosteriorSettings, labels: Labels) -> None:
@@ -128,7 +127,9 @@ class Posterior(Method[PosteriorSettings]):
 
     def _fit_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Learns the known labels of every second image, and counts what the fit needs of the others."""
-        second, partly = batch.rows % 2 == 1, self.partly[batch.rows]
+        second, partly = batch.rows % 2 == 1, torch.ones_like(batch.rows, dtype=torch.bool)
+        if self.some_full:
+            partly = (batch.labels == 0).any(1)
         probability = torch.sigmoid(logits.detach().float())
         # Images that were learned from count as nothing: they are neither known nor in a bin.
         weight = (second & partly)[:, None].double().expand_as(probability)
@@ -148,8 +149,8 @@ class Posterior(Method[PosteriorSettings]):
         """The rates that explain best which labels of the images not learned from are known."""
         counts = all_reduce(self.fit_counts, "sum")
         # An epoch of a fitted head passes over the images several times, which makes none of them count for more.
-        counted, images = counts[0].sum() / self.rates.shape[1], self.partly[1::2].sum()
-        self.rates.copy_(torch.stack(fitted_rates(counts * images / counted.clamp(min=1))))
+        counted = counts[0].sum() / self.rates.shape[1]
+        self.rates.copy_(torch.stack(fitted_rates(counts * self.held_out / counted.clamp(min=1))))
         self.fit_counts.zero_()
         return f"posterior, rates as fitted: {Rates(*self.rates.double().cpu().numpy()).describe()}"
 

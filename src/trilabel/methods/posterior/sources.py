@@ -55,7 +55,7 @@ def find_source(settings: PosteriorSettings, labels: Labels, validation: Labels 
             )
     if settings.rates == "fit" or (settings.rates == "auto" and _can_fit(labels)):
         return _fit(labels)
-    if labels.shape[1] > 1 and (settings.rates == "one-of-k" or most_positives(labels) == 1):
+    if settings.rates == "one-of-k" or (most_positives(labels) == 1 and labels.shape[1] > 1):
         return _one_of_k(labels, validation)
     raise TrilabelError(f"posterior: how often labels are known cannot be learned from {_seen(labels)}. Use {_HELPS}")
 
