@@ -83,6 +83,7 @@ class Complete:
     def __call__(self) -> None:
         from trilabel.cli.answers import read_any_answers
         from trilabel.inference.completion.words import describe
+        from trilabel.training.run_folder import RunFolder
 
         files = self._check()
         trust(self.trust)
@@ -108,7 +109,7 @@ class Complete:
         if self.json:
             names = {name: str(path) for name, path in {"out": self.out, **files}.items()}
             return print_json({**found.summary, "files": names})
-        for line in describe(found.summary):
+        for line in describe(found.summary, RunFolder(self.run).mistakes):
             print_line(line)
         print_line(f"written: {', '.join(str(path) for path in (self.out, *files.values()))}")
         if questions:

@@ -50,7 +50,7 @@ class _Found:
     counts: Counts
     decided: Decided
     basis: Basis
-    mistakes: list[Mistake]
+    mistakes: list[Mistake] | None  # None: the scores are too weak to say; nothing to tell them by: an empty list
 
 
 def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = None) -> Completion:
@@ -84,7 +84,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         found.odds,
         found.decided,
         summary,
-        found.mistakes,
+        found.mistakes or [],
         given.run,
         date,
     )
@@ -122,9 +122,7 @@ def _confirmed(labels: Labels, answered: Answered | None) -> sp.csr_array:
 def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Given) -> _Found:
     odds = fit_odds(known, *labels.shape)
     model = fit_mistakes(known, odds.fold, labels.shape[1])
-    suspects = None if model.is_weak else Suspects(model)
-    if suspects is None:
-        log.info("no suspected mistakes: the scores are too weak to tell them from errors of the model")
+    suspects = None if model.is_weak(known) else Suspects(model)
     parts = _count(table, labels, odds, suspects)
     pool = labels[table.held_out] if not table.held_out.all() else labels
     hidden = find_hidden(parts, pool, given.settings, given.wanted.of_bounds)
@@ -134,7 +132,7 @@ def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Give
     counts = counts.shifted(bins)
     decided = decide_by_known(counts, hidden, given.wanted)
     basis = Basis("promise", hidden.assumption, hidden.note, _audit_checks(table, labels, odds, given))
-    mistakes = [] if suspects is None else suspects.list(table, given.answered)
+    mistakes = None if suspects is None else suspects.list(table, given.answered)
     return _Found(odds, counts, decided, basis, mistakes)
 
 
@@ -159,8 +157,9 @@ def _count(table: ScoreTable, labels: Labels, odds: LogOdds, suspects: Suspects 
     return parts
 
 
-def _counted(mistakes: Sequence[Mistake]) -> dict[str, float | int | None]:
-    return {"count": len(mistakes), "expected_share": round(mistakes[-1].expected, 4) if mistakes else None}
+def _counted(mistakes: Sequence[Mistake] | None) -> dict[str, float | int | None]:
+    share = round(mistakes[-1].expected, 4) if mistakes else None
+    return {"count": len(mistakes or ()), "expected_share": share, "too_weak": mistakes is None}
 
 
 def _assumed(table: ScoreTable, labels: Labels, given: Given) -> _Found:

@@ -30,7 +30,7 @@ class Mistake(NamedTuple):
     image: str
     cls: str
     known: int  # +1 or −1
-    probability: float  # that it is present
+    probability: float  # that it is present, by its score alone
     expected: float  # share of true mistakes among this and the more suspicious ones
 
 

@@ -1,6 +1,7 @@
 """What a completion did, in a few lines for people."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from trilabel.log import truncate_list
@@ -9,8 +10,11 @@ from trilabel.printable import plural
 _SIDES = ("present", "absent")
 
 
-def describe(summary: Mapping[str, Any]) -> list[str]:
-    """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious."""
+def describe(summary: Mapping[str, Any], listed: str | Path = "mistakes.csv") -> list[str]:
+    """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious.
+
+    listed: where suspected mistakes are.
+    """
     filled = ", ".join(f"{summary[f'filled_{side}']:,} filled as {side}" for side in _SIDES)
     holes, images = plural(summary["holes"], "unknown label"), plural(summary["images"], "image")
     lines = [f"{holes} of {images}: {filled}, {summary['left_unknown']:,} left unknown"]
@@ -22,12 +26,17 @@ def describe(summary: Mapping[str, Any]) -> list[str]:
             f"{plural(skipped, 'image')} left as they are: the model has learned from them (--folds 5 trains models "
             "that have not)"
         )
-    if count := summary["mistakes"]["count"]:
-        share = summary["mistakes"]["expected_share"]
-        lines.append(
-            f"{plural(count, 'known label')} to look at, of which {share:.0%} are probably wrong (mistakes.csv)"
-        )
-    return lines
+    return [*lines, *_mistakes(summary, listed)]
+
+
+def _mistakes(summary: Mapping[str, Any], listed: str | Path) -> list[str]:
+    told = summary["mistakes"]
+    if told["count"]:
+        labels, share = plural(told["count"], "known label"), told["expected_share"]
+        return [f"{labels} to look at, of which {share:.0%} are probably wrong: {listed}"]
+    if told["too_weak"]:
+        return ["no suspected mistakes: the scores are too weak to tell them from errors of the model"]
+    return ["no suspected mistakes"] if summary["basis"] == "promise" else []
 
 
 def _basis(summary: Mapping[str, Any]) -> str:
