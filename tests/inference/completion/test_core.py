@@ -242,7 +242,7 @@ def test_the_probability_of_a_suspect_is_the_one_of_its_score(drawn) -> None:
     columns = [labels.classes.index(one.cls) for one in found.mistakes]
     ours = 1 / (1 + np.exp(-(logits[rows, columns] - 0.7) / 1.5))
     np.testing.assert_allclose([one.probability for one in found.mistakes], ours, atol=0.15)
-    assert all(0.5 <= one.expected for one in found.mistakes)
+    assert all(one.expected >= 0.5 for one in found.mistakes)
 
 
 @settings(max_examples=40)
