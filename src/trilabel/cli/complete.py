@@ -44,9 +44,10 @@ class Complete:
     data: OptionalDataPath = ""
     """The labels to complete; none: those that the run was trained on, as it knew them."""
     out: Path
-    """The file to write: the table that came in with its holes filled; another name or --to: another format."""
+    """The file to write: the table that came in with its holes filled; another ending or --to: another format."""
     to: str | None = None
-    """A format to write (trilabel data formats lists them); none: that of the data if it is a table, else by --out."""
+    """A format to write (trilabel data formats lists them); none: the table that came in, with its holes
+    filled, else by --out; csv: a new table with a column for each class."""
     precision: float = 0.95
     """Share of the labels filled in as present that must be right."""
     precision_absent: float | None = None

@@ -1,6 +1,6 @@
 """From scores and labels to a completion: what is known is counted once, thresholds follow, and mistakes are listed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ from trilabel.inference.completion.known import KnownLabels, known_labels, known
 from trilabel.inference.completion.mistakes import fit_mistakes
 from trilabel.inference.completion.odds import CalibratedOdds, LogOdds, assumed_odds, fit_odds
 from trilabel.inference.completion.result import Completion, Mistake
-from trilabel.inference.completion.rules import Decided, Wanted, decide_by_audit, decide_by_known, propose
+from trilabel.inference.completion.rules import Decided, Wanted, decide_by_audit, decide_by_known, decide_laxer, propose
 from trilabel.inference.completion.summary import Basis, summary_of
 from trilabel.inference.completion.suspects import Suspects
 from trilabel.inference.score_table import ScoreTable
@@ -51,6 +51,7 @@ class _Found:
     decided: Decided
     basis: Basis
     mistakes: list[Mistake] | None  # None: the scores are too weak to say; nothing to tell them by: an empty list
+    laxer: Mapping[str, tuple[float, int]] = field(default_factory=dict)  # see `decide_laxer`
 
 
 def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = None) -> Completion:
@@ -76,6 +77,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         answers = decided_answers(table, fair, found.odds, found.decided, given.answered)
     summary = summary_of(table, final, found.counts, found.decided, found.basis, given.wanted, answers)
     summary |= {"date": date, "data": given.data, "mistakes": _counted(found.mistakes)}
+    summary["laxer"] = {side: {"precision": share, "filled": count} for side, (share, count) in found.laxer.items()}
     summary["calibration"] = _calibration(found.odds)
     return Completion(
         final,
@@ -133,7 +135,7 @@ def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Give
     decided = decide_by_known(counts, hidden, given.wanted)
     basis = Basis("promise", hidden.assumption, hidden.note, _audit_checks(table, labels, odds, given))
     mistakes = None if suspects is None else suspects.list(table, given.answered)
-    return _Found(odds, counts, decided, basis, mistakes)
+    return _Found(odds, counts, decided, basis, mistakes, decide_laxer(counts, hidden, given.wanted, decided))
 
 
 def _bins_added(counts: Counts, hidden: Hidden) -> NDArray[np.int64]:

@@ -1,13 +1,14 @@
 """What a completion did, in a few lines for people."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trilabel.log import truncate_list
 from trilabel.printable import plural
 
 _SIDES = ("present", "absent")
+_MOST_NAMED = 3  # classes
 
 
 def describe(summary: Mapping[str, Any], listed: str | Path = "mistakes.csv") -> list[str]:
@@ -70,17 +71,27 @@ def _checked(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _left(summary: Mapping[str, Any]) -> list[str]:
-    """Classes in which nothing could be filled in, and how many more known labels would change that."""
-    found: dict[str, list[str]] = {}
+    """Classes in which nothing could be filled in, those first that the fewest more known labels would change."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for one in summary["classes"]:
         sides = [side for side in _SIDES if one[f"threshold_{side}"] is None]
         if sides and one["left_unknown"]:
-            more = f" ({one['needed']:,} more)" if one["needed"] else ""
-            found.setdefault(" or ".join(sides), []).append(one["name"] + more)
-    told = [
-        f"nothing filled as {sides} in {plural(len(names), 'class')}: {truncate_list(names)}"
-        for sides, names in found.items()
-    ]
-    if any(one["needed"] for one in summary["classes"]) and told:
+            found.setdefault(" or ".join(sides), []).append(one)
+    told = []
+    for which, classes in found.items():
+        cheapest = sorted(classes, key=lambda one: one["needed"] or math.inf)
+        names = [one["name"] + (f" ({one['needed']:,} more)" if one["needed"] else "") for one in cheapest]
+        every = len(classes) == len(summary["classes"])
+        where = "any class" if every else plural(len(classes), "class")
+        told.append(f"nothing filled as {which} in {where}: {', '.join(names[:_MOST_NAMED])}{_others(names)}")
+    if told and any(one["needed"] for classes in found.values() for one in classes):
         told[-1] += "; in brackets: so many more known labels would do"
+    for side, lower in summary["laxer"].items():
+        option = "--precision" + ("-absent" if side == "absent" else "")
+        count, share = plural(lower["filled"], "label"), lower["precision"]
+        told.append(f"at {share:.0%} {count} could be filled as {side}: {option} {share:g}")
     return told
+
+
+def _others(names: Sequence[str]) -> str:
+    return f" and {plural(len(names) - _MOST_NAMED, 'other')}" if len(names) > _MOST_NAMED else ""
