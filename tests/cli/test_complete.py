@@ -59,10 +59,11 @@ def test_the_same_table_with_holes_filled(
     assert "this file exists" in complaint(capsys, *command)
 
 
-def test_a_few_lines_for_people(command: list[object], capsys: Capture) -> None:
+def test_a_few_lines_for_people(own: Path, command: list[object], capsys: Capture) -> None:
     assert call(*command, "--provenance", "none") == 0
     lines = capsys.readouterr().out.splitlines()
     assert 3 <= len(lines) <= 7 and "left unknown" in lines[0] and lines[1].startswith("promise: at least 60%")
+    assert any(line.startswith("no suspected mistakes") or line.endswith(str(own / "mistakes.csv")) for line in lines)
     assert lines[-1].startswith("written: ") and "provenance" not in lines[-1]
 
 

@@ -38,6 +38,23 @@ def test_files_print_a_line_each(project: Path, run: Path, tmp_path: Path, capsy
     assert "this file exists" in complaint(capsys, "predict", run, *files, "--out", out)
 
 
+def test_a_threshold_is_refused_where_it_would_say_nothing_and_kept_elsewhere(
+    project: Path, run: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    files, wide = sorted((project / "photos").iterdir())[:3], tmp_path / "present.csv"
+    for name in ("all.csv", "all.parquet"):
+        told = complaint(capsys, "predict", run, *files, "--out", tmp_path / name, "--threshold", "0.9", code=2)
+        assert "--threshold" in told and "--to csv" in told and "all.jsonl" in told and not (tmp_path / name).exists()
+    for threshold, present in (("0", 3 * 14), ("1", 0)):
+        options = ("--out", wide, "--to", "csv", "--threshold", threshold, "--overwrite")
+        assert call("predict", run, *files, *options) == 0
+        cells = pd.read_csv(wide, dtype=str, keep_default_na=False)
+        assert (cells == "1").to_numpy().sum() == present
+    records = tmp_path / "all.jsonl"
+    assert call("predict", run, *files, "--out", records, "--threshold", "0") == 0
+    assert all(len(json.loads(line)["present"]) == 14 for line in records.read_text().splitlines())
+
+
 def test_wrong_usage(run: Path, capsys: Capture) -> None:
     assert ".csv, .parquet, .json or .jsonl" in complaint(capsys, "predict", run, "x.jpg", "--out", "x.xls", code=2)
     assert "--threshold 7: give a prob" in complaint(capsys, "predict", run, "x.jpg", "--threshold", "7", code=2)

@@ -61,6 +61,16 @@ def test_without_validation_or_without_anything():
     assert [text.get_text() for text in legend.texts] == ["known positives", "unknown"]
 
 
+def test_without_held_out_images_it_says_what_was_scored():
+    titles = [axes.get_title(loc="left") for axes in probabilities.histograms(RECORD, in_folds=True).axes]
+    assert titles[1] == "Training images, each scored\nwithout having learned it, epoch 3"
+
+
+def test_the_caption_tells_of_a_second_row_where_there_is_one():
+    assert "second row" not in probabilities.caption([RECORD])
+    assert "second row" in probabilities.caption([RECORD, hidden([4] + [0] * 19, [90] + [0] * 19)])
+
+
 def test_no_bin_is_behind_the_legend():
     figure = probabilities.histograms(RECORD)
     figure.draw_without_rendering()

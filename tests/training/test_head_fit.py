@@ -188,3 +188,15 @@ def test_known_labels_say_how_far_weights_should_move() -> None:
     # Too little to see anything.
     assert choose_reach(torch.from_numpy(features), np.where(signal > 99, 1, -1).astype(np.int8)) == 1
     assert choose_reach(torch.from_numpy(features[:8]), np.ones((8, 12), np.int8)) == 1
+
+
+def test_labels_of_an_epoch_of_several_passes_are_counted_once(small_scenes, linear, tmp_path):
+    run = train(small_scenes, linear, tmp_path / "run")
+    labels = Labels.load(run.folder / "labels.npz")
+    positives, negatives = (int(counts.sum()) for counts in labels.counts_per_class())
+    for record in run.history:
+        counted = {kind: sum(counts) for kind, counts in record.probabilities.items()}
+        unknown = labels.shape[0] * labels.shape[1] - positives - negatives
+        assert counted == counted | {
+            "known_positives": positives, "known_negatives": negatives, "unknown": unknown
+        }  # fmt: skip

@@ -44,9 +44,10 @@ class Complete:
     data: OptionalDataPath = ""
     """The labels to complete; none: those that the run was trained on, as it knew them."""
     out: Path
-    """The file to write: the table that came in with its holes filled; another name or --to: another format."""
+    """The file to write: the table that came in with its holes filled; another ending or --to: another format."""
     to: str | None = None
-    """A format to write (trilabel data formats lists them); none: that of the data if it is a table, else by --out."""
+    """A format to write (trilabel data formats lists them); none: the table that came in, with its holes
+    filled, else by --out; csv: a new table with a column for each class."""
     precision: float = 0.95
     """Share of the labels filled in as present that must be right."""
     precision_absent: float | None = None
@@ -83,6 +84,7 @@ class Complete:
     def __call__(self) -> None:
         from trilabel.cli.answers import read_any_answers
         from trilabel.inference.completion.words import describe
+        from trilabel.training.run_folder import RunFolder
 
         files = self._check()
         trust(self.trust)
@@ -108,7 +110,7 @@ class Complete:
         if self.json:
             names = {name: str(path) for name, path in {"out": self.out, **files}.items()}
             return print_json({**found.summary, "files": names})
-        for line in describe(found.summary):
+        for line in describe(found.summary, RunFolder(self.run).mistakes):
             print_line(line)
         print_line(f"written: {', '.join(str(path) for path in (self.out, *files.values()))}")
         if questions:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from trilabel.inference.predictions import Predictions
 
+_TABLES = (".csv", ".parquet")  # of probabilities, which no threshold changes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
@@ -50,7 +52,8 @@ class Predict:
     resume: bool = False
     """Go on where predictions for this file were stopped; the file ends up the same."""
     threshold: float | None = None
-    """Probability from which a class is listed as present; none: the one that the run fitted for each class."""
+    """Probability from which a class is listed as present, in lines, records and with --to; none: the one that the run
+    fitted for each class. Tables have probabilities alone."""
     broken: Broken = "stop"
     """Whether a missing or broken image stops the command, or is left out and counted."""
     batch_size: int = 64
@@ -166,6 +169,11 @@ class Predict:
             raise UsageError(f"--out {self.out}: the name must end in {ends}, or give --to")
         if self.safe_cells and (self.out is None or self.out.suffix != ".csv"):
             raise UsageError("--safe-cells: this is for tables; give --out FILE.csv")
+        if self.threshold is not None and self.out is not None and self.out.suffix in _TABLES and not self.json:
+            raise UsageError(
+                f"--threshold: {self.out} gets probabilities alone; for what is present give --to csv, or --out "
+                f"{self.out.with_suffix('.jsonl')}"
+            )
         if self.out is not None and not self.resume:
             check_output(self.out, self.overwrite)
         return None

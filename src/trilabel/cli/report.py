@@ -109,7 +109,8 @@ class Report:
         prefix = "" if self.out is None else f"{out.stem}-"
         if probabilities.has_some(best):
             files["probabilities"] = str(out.with_name(f"{prefix}probabilities{suffix}"))
-            plots.save(probabilities.histograms(best, history), files["probabilities"], probabilities.CAPTION)
+            figure = probabilities.histograms(best, history, facts.about.config.val == "folds")
+            plots.save(figure, files["probabilities"], probabilities.caption(history))
         if courses(history):
             files["examples"] = str(out.with_name(f"{prefix}examples{suffix}"))
             plots.save(examples.picture(history), files["examples"], examples.CAPTION)

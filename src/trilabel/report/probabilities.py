@@ -13,11 +13,6 @@ from trilabel.report.training import HIDDEN, below_half
 from trilabel.training.diagnosis import BINS
 from trilabel.training.record import EpochRecord
 
-CAPTION = (
-    "How probable the model finds labels, by what is known of them, after the best epoch; in a second row unknown "
-    "labels whose truth is known, epoch by epoch. The further positives stand from negatives, the better it tells them "
-    "apart."
-)
 _COLORS = {"known_positives": 0, "positives": 0, "known_negatives": 1, "negatives": 1, "unknown": 6}
 _COLORS |= {"hidden_positives": 2, "hidden_negatives": 4}
 _LOWEST_SHARE = 1e-3  # of the labels of an epoch that colors tell apart
@@ -29,14 +24,28 @@ def has_some(record: EpochRecord) -> bool:
     return bool(_panels(record))
 
 
-def _panels(record: EpochRecord) -> dict[str, Mapping[str, list[int]]]:
-    panels = {"Training images": record.probabilities, "Validation images": record.val_probabilities}
+def _panels(record: EpochRecord, in_folds: bool = False) -> dict[str, Mapping[str, list[int]]]:
+    # Titles of panels have one line for each 40 letters or so.
+    judged = "Training images, each scored\nwithout having learned it" if in_folds else "Validation images"
+    panels = {"Training images": record.probabilities, judged: record.val_probabilities}
     return {title: counts for title, counts in panels.items() if counts}
 
 
-def histograms(record: EpochRecord, history: Sequence[EpochRecord] = ()) -> Figure:
-    """Counts of labels by probability after an epoch and, of hidden labels, over all epochs of the history."""
-    panels, courses = _panels(record), _hidden(history)
+def caption(history: Sequence[EpochRecord]) -> str:
+    """What the figure of this history shows."""
+    below = "; in a second row unknown labels whose truth is known, epoch by epoch" if _hidden(history) else ""
+    return (
+        f"How probable the model finds labels, by what is known of them, after the best epoch{below}. The further "
+        "positives stand from negatives, the better it tells them apart."
+    )
+
+
+def histograms(record: EpochRecord, history: Sequence[EpochRecord] = (), in_folds: bool = False) -> Figure:
+    """Counts of labels by probability after an epoch and, of hidden labels, over all epochs of the history.
+
+    in_folds: the run held no image out, but scored each training image by a head that was fitted without it.
+    """
+    panels, courses = _panels(record, in_folds), _hidden(history)
     columns, rows = max(len(panels), len(courses)), 1 + bool(courses)
     figure = Figure(figsize=(0.4 + 4.8 * columns, 4.0 * rows), layout="constrained")
     below, drawn = figure.subplots(rows, columns, squeeze=False), None

@@ -76,6 +76,8 @@ def train_epoch(job: Job, run: StageRun) -> None:
     order, weights = epoch_order(
         len(run.images), config.batch_size, seed, *place, now.earlier, run.passes, run.images.blocks
     )
+    # Where an epoch passes over the images several times, its labels are counted once, as they end up.
+    last_pass = len(order) - -(-len(run.images) // (config.batch_size * job.processes.count))
     if now.step == 0:
         state.start_epoch()
         now.relabelled = relabel(job, stage, run.model, run.images)
@@ -99,6 +101,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
             state.totals.left_out += len(images.failed)
             if len(images.positions):
                 state.totals.add(parts, now.step, weights[now.step])
+            if len(images.positions) and now.step >= last_pass:
                 known = job.label_reader(images.positions, batch.rows) if job.relabelling else batch.labels
                 truth = job.truth_reader(images.positions, batch.rows) if job.truth_reader else None
                 state.diagnosis.note(now.epoch, images.positions, batch.rows, known, truth, parts)

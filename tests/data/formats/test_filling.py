@@ -75,7 +75,14 @@ def test_long_tables_get_rows_and_tag_lists_get_tags(tmp_path: Path) -> None:
     _, notes = fill(path, out, np.array([[0, 0], [1, 0]]))
     assert out.read_text() == "image,tags\nx.png,cat;dog\ny.png,dog;cat\n" and not notes
     _, notes = fill(path, out, np.array([[0, 0], [-1, 0]]))
-    assert out.read_text() == path.read_text() and notes[0].startswith("1 labels that are absent are not in it")
+    assert out.read_text() == path.read_text()
+    assert notes[0].startswith(
+        "1 labels that are absent are not in it, so that it says what the table that came in says"
+    )
+    assert "--to csv" in notes[0]
+    path.write_text("image,tags\nx.png,cat;dog\ny.png,dog\nz.png,dog\n")
+    _, notes = fill(path, out, np.array([[0, 0], [1, 0], [-1, 0]]))
+    assert notes[0].startswith("1 labels that are absent are not in it: such a table")
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])

@@ -168,6 +168,7 @@ def test_what_complete_decided_is_told_with_what_it_rests_on(tmp_path: Path) -> 
     text = text_of(run.report)
     assert "at least 95 % of positives and 90 % of negatives are right, with a confidence of 90 %" in text
     assert "Made on 2026-03-04" in text and "more labels needed cat" in text
+    assert "6 as present, 9 as absent, as promised" in text and "by its score alone" in text
     assert "labelled present, probability 2.0 %" in text and "up to here about 75 % are true mistakes" in text
     write_completion(run, "assumption")
     write_report([run.path])

@@ -1,6 +1,6 @@
 """From scores and labels to a completion: what is known is counted once, thresholds follow, and mistakes are listed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ from trilabel.inference.completion.known import KnownLabels, known_labels, known
 from trilabel.inference.completion.mistakes import fit_mistakes
 from trilabel.inference.completion.odds import CalibratedOdds, LogOdds, assumed_odds, fit_odds
 from trilabel.inference.completion.result import Completion, Mistake
-from trilabel.inference.completion.rules import Decided, Wanted, decide_by_audit, decide_by_known, propose
+from trilabel.inference.completion.rules import Decided, Wanted, decide_by_audit, decide_by_known, decide_laxer, propose
 from trilabel.inference.completion.summary import Basis, summary_of
 from trilabel.inference.completion.suspects import Suspects
 from trilabel.inference.score_table import ScoreTable
@@ -50,7 +50,8 @@ class _Found:
     counts: Counts
     decided: Decided
     basis: Basis
-    mistakes: list[Mistake]
+    mistakes: list[Mistake] | None  # None: the scores are too weak to say; nothing to tell them by: an empty list
+    laxer: Mapping[str, tuple[float, int]] = field(default_factory=dict)  # see `decide_laxer`
 
 
 def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = None) -> Completion:
@@ -76,6 +77,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         answers = decided_answers(table, fair, found.odds, found.decided, given.answered)
     summary = summary_of(table, final, found.counts, found.decided, found.basis, given.wanted, answers)
     summary |= {"date": date, "data": given.data, "mistakes": _counted(found.mistakes)}
+    summary["laxer"] = {side: {"precision": share, "filled": count} for side, (share, count) in found.laxer.items()}
     summary["calibration"] = _calibration(found.odds)
     return Completion(
         final,
@@ -84,7 +86,7 @@ def complete_scores(table: ScoreTable, labels: Labels, given: Given | None = Non
         found.odds,
         found.decided,
         summary,
-        found.mistakes,
+        found.mistakes or [],
         given.run,
         date,
     )
@@ -122,9 +124,7 @@ def _confirmed(labels: Labels, answered: Answered | None) -> sp.csr_array:
 def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Given) -> _Found:
     odds = fit_odds(known, *labels.shape)
     model = fit_mistakes(known, odds.fold, labels.shape[1])
-    suspects = None if model.is_weak else Suspects(model)
-    if suspects is None:
-        log.info("no suspected mistakes: the scores are too weak to tell them from errors of the model")
+    suspects = None if model.is_weak(known) else Suspects(model)
     parts = _count(table, labels, odds, suspects)
     pool = labels[table.held_out] if not table.held_out.all() else labels
     hidden = find_hidden(parts, pool, given.settings, given.wanted.of_bounds)
@@ -134,8 +134,8 @@ def _promised(table: ScoreTable, labels: Labels, known: KnownLabels, given: Give
     counts = counts.shifted(bins)
     decided = decide_by_known(counts, hidden, given.wanted)
     basis = Basis("promise", hidden.assumption, hidden.note, _audit_checks(table, labels, odds, given))
-    mistakes = [] if suspects is None else suspects.list(table, given.answered)
-    return _Found(odds, counts, decided, basis, mistakes)
+    mistakes = None if suspects is None else suspects.list(table, given.answered)
+    return _Found(odds, counts, decided, basis, mistakes, decide_laxer(counts, hidden, given.wanted, decided))
 
 
 def _bins_added(counts: Counts, hidden: Hidden) -> NDArray[np.int64]:
@@ -159,8 +159,9 @@ def _count(table: ScoreTable, labels: Labels, odds: LogOdds, suspects: Suspects 
     return parts
 
 
-def _counted(mistakes: Sequence[Mistake]) -> dict[str, float | int | None]:
-    return {"count": len(mistakes), "expected_share": round(mistakes[-1].expected, 4) if mistakes else None}
+def _counted(mistakes: Sequence[Mistake] | None) -> dict[str, float | int | None]:
+    share = round(mistakes[-1].expected, 4) if mistakes else None
+    return {"count": len(mistakes or ()), "expected_share": share, "too_weak": mistakes is None}
 
 
 def _assumed(table: ScoreTable, labels: Labels, given: Given) -> _Found:

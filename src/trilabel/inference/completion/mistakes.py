@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from trilabel.inference.completion.known import KnownLabels
 from trilabel.inference.completion.odds import FOLDS
@@ -23,6 +24,7 @@ _RARE = 4.0  # a priori mistakes are rare: as if so many labels had been looked 
 _LEAST = 1e-4  # of the share of mistakes
 _MOST_FITTED = 300_000  # known labels
 _WEAK = 0.2  # a share of mistakes from which it is likelier that the scores are weak than that labels are so bad
+_TOLD_APART = 0.85  # pairs of a present and an absent label that scores must order rightly to accuse a label
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,38 @@ class MistakeModel:
     wrongly_absent: Floats  # F: b
     fold: NDArray[np.uint8]  # N
 
-    @property
-    def is_weak(self) -> bool:
-        """Whether scores are too weak to tell mistakes from errors of the model."""
-        return bool(max(self.wrongly_present.mean(), self.wrongly_absent.mean()) > _WEAK)
+    def is_weak(self, known: KnownLabels) -> bool:
+        """Whether scores are too weak to tell mistakes from errors of the model. known: what it was fitted on.
+
+        A weak model errs as often as labels may be wrong, and a fit can take the one for the other. How many pairs
+        scores order rightly says which: supposed mistakes, whose pairs are ordered by chance, are allowed for.
+        """
+        if max(self.wrongly_present.mean(), self.wrongly_absent.mean()) > _WEAK:
+            return True
+        wrong, _ = self(known)
+        right = 1 - wrong[known.present].mean() - wrong[~known.present].mean()
+        return bool(right <= 0 or 0.5 + (ordered_rightly(known) - 0.5) / right < _TOLD_APART)
 
     def __call__(self, known: KnownLabels) -> tuple[Floats, Floats]:
-        """n each: how likely it is a mistake, and how likely the class is present in truth."""
+        """n each: how likely it is a mistake, and how likely the class is present by its score alone."""
         fold = self.fold[known.rows]
         a, b = self.wrongly_present[fold], self.wrongly_absent[fold]
         truth = expit(self.slopes[fold] * known.logits + self.shifts[fold, known.columns])
         named = a + (1 - a - b) * truth
         present = np.where(known.present, (1 - b) * truth / named, b * truth / (1 - named))
-        return np.where(known.present, 1 - present, present), present
+        return np.where(known.present, 1 - present, present), truth
+
+
+def ordered_rightly(known: KnownLabels) -> float:
+    """Of the pairs of a present and an absent label of a class, the share in which the present one has more."""
+    right = pairs = 0.0
+    order = np.argsort(known.columns, kind="stable")
+    for place in np.split(order, np.flatnonzero(np.diff(known.columns[order])) + 1):
+        present = known.present[place]
+        positives, negatives = int(present.sum()), int((~present).sum())
+        right += float(rankdata(known.logits[place])[present].sum()) - positives * (positives + 1) / 2
+        pairs += positives * negatives
+    return right / pairs if pairs else 0.5
 
 
 def fit_mistakes(known: KnownLabels, fold: NDArray[np.uint8], classes: int) -> MistakeModel:

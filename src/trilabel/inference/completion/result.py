@@ -30,7 +30,7 @@ class Mistake(NamedTuple):
     image: str
     cls: str
     known: int  # +1 or −1
-    probability: float  # that it is present
+    probability: float  # that it is present, by its score alone
     expected: float  # share of true mistakes among this and the more suspicious ones
 
 
@@ -92,8 +92,8 @@ class Completion:
         """Writes the labels; returns notes on what the file cannot say.
 
         format: one that can be written; None: by the name. like: the table that the labels were read from, with these
-        options: it is written again, the same rows, columns and words, with its holes filled. provenance: also a table
-        (.csv, .csv.gz, .parquet) of where each label comes from, and its probability.
+        options: without a format it is written again, the same rows, columns and words, with its holes filled.
+        provenance: also a table (.csv, .csv.gz, .parquet) of where each label comes from, and its probability.
         """
         from trilabel.inference.completion.writing import write_labels, write_provenance
 

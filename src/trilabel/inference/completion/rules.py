@@ -1,6 +1,6 @@
 """Which unknown labels count as present and which as absent: thresholds by class, and what is promised of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from trilabel.inference.completion.promise import Evidence, laxest, most_errors
 Numbers = NDArray[np.float64]
 
 UP, DOWN = slice(BINS - 1, EVEN - 1, -1), slice(0, EVEN)  # from the strictest threshold to the laxest: even odds
+_LOWER = (0.9, 0.8, 0.7, 0.6)  # precisions that are tried where the one that was asked for bears nothing
 _SPENT = 0.5  # of the error that the confidence leaves, on the estimate of how many unknown labels are present
 
 
@@ -91,6 +92,25 @@ def decide_by_known(counts: Counts, hidden: Hidden, wanted: Wanted) -> Decided:
         np.full(len(unknown), estimated),
     )
     return Decided(decide(present_side, wanted.present), decide(absent_side, wanted.absent))
+
+
+def decide_laxer(counts: Counts, hidden: Hidden, wanted: Wanted, decided: Decided) -> dict[str, tuple[float, int]]:
+    """By side on which nothing was decided: the highest lower precision that decides labels, and how many."""
+    found, asked = dict[str, tuple[float, int]](), {"present": wanted.present, "absent": wanted.absent}
+    empty = {side for side, count in _decided(counts, decided).items() if not count}
+    for lower in _LOWER:
+        if not empty:
+            break
+        at_lower = _decided(counts, decide_by_known(counts, hidden, replace(wanted, present=lower, absent=lower)))
+        found |= {side: (lower, at_lower[side]) for side in empty if lower < asked[side] and at_lower[side]}
+        empty -= found.keys()
+    return found
+
+
+def _decided(counts: Counts, decided: Decided) -> dict[str, int]:
+    bins = np.arange(BINS)
+    chosen = {"present": bins >= decided.from_bin[:, None], "absent": bins <= decided.to_bin[:, None]}
+    return {side: int(counts.unknown[where].sum()) for side, where in chosen.items()}
 
 
 def _room(confidence: float) -> float:

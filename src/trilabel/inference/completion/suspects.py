@@ -11,7 +11,6 @@ from trilabel.inference.score_table import ScoreTable
 
 _LIKELY = 0.5  # how likely a listed label is a mistake at least
 _MOST = 100_000
-_AT_LEAST = 200  # that are listed in any case, so that there is something to look at
 
 
 class Suspects:
@@ -19,7 +18,7 @@ class Suspects:
 
     def __init__(self, model: MistakeModel) -> None:
         self._model = model
-        # n×5: how likely it is a mistake, and present; row, column; whether it is known to be present.
+        # n×5: how likely it is a mistake, and present by its score; row, column; whether it is known to be present.
         self._found: NDArray[np.float64] = np.zeros((0, 5))
 
     def add(self, known: KnownLabels) -> None:
@@ -36,12 +35,14 @@ class Suspects:
         return self._found[np.argsort(-self._found[:, 0], kind="stable")]
 
     def list(self, table: ScoreTable, answered: Answered | None) -> list[Mistake]:
-        """Without those that people have looked at."""
+        """Without those that people have looked at; none where less than one mistake is to be expected."""
         rows = self._ranked()
         if answered is not None:
             seen = answered.rows * len(table.classes) + answered.columns
             rows = rows[~np.isin(rows[:, 2] * len(table.classes) + rows[:, 3], seen)]
-        rows = rows[: min(max(int((rows[:, 0] >= _LIKELY).sum()), _AT_LEAST), _MOST)]
+        rows = rows[rows[:, 0] >= _LIKELY][:_MOST]
+        if rows[:, 0].sum() < 1:
+            return []
         expected = rows[:, 0].cumsum() / np.arange(1, len(rows) + 1)
         return [
             Mistake(table.ids[int(row)], table.classes[int(column)], 1 if known else -1, float(chance), float(share))

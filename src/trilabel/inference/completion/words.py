@@ -1,16 +1,21 @@
 """What a completion did, in a few lines for people."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from trilabel.log import truncate_list
 from trilabel.printable import plural
 
 _SIDES = ("present", "absent")
+_MOST_NAMED = 3  # classes
 
 
-def describe(summary: Mapping[str, Any]) -> list[str]:
-    """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious."""
+def describe(summary: Mapping[str, Any], listed: str | Path = "mistakes.csv") -> list[str]:
+    """The lines: what was filled, what is promised or assumed, what was left, and what is suspicious.
+
+    listed: where suspected mistakes are.
+    """
     filled = ", ".join(f"{summary[f'filled_{side}']:,} filled as {side}" for side in _SIDES)
     holes, images = plural(summary["holes"], "unknown label"), plural(summary["images"], "image")
     lines = [f"{holes} of {images}: {filled}, {summary['left_unknown']:,} left unknown"]
@@ -22,12 +27,17 @@ def describe(summary: Mapping[str, Any]) -> list[str]:
             f"{plural(skipped, 'image')} left as they are: the model has learned from them (--folds 5 trains models "
             "that have not)"
         )
-    if count := summary["mistakes"]["count"]:
-        share = summary["mistakes"]["expected_share"]
-        lines.append(
-            f"{plural(count, 'known label')} to look at, of which {share:.0%} are probably wrong (mistakes.csv)"
-        )
-    return lines
+    return [*lines, *_mistakes(summary, listed)]
+
+
+def _mistakes(summary: Mapping[str, Any], listed: str | Path) -> list[str]:
+    told = summary["mistakes"]
+    if told["count"]:
+        labels, share = plural(told["count"], "known label"), told["expected_share"]
+        return [f"{labels} to look at, of which {share:.0%} are probably wrong: {listed}"]
+    if told["too_weak"]:
+        return ["no suspected mistakes: the scores are too weak to tell them from errors of the model"]
+    return ["no suspected mistakes"] if summary["basis"] == "promise" else []
 
 
 def _basis(summary: Mapping[str, Any]) -> str:
@@ -61,17 +71,27 @@ def _checked(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _left(summary: Mapping[str, Any]) -> list[str]:
-    """Classes in which nothing could be filled in, and how many more known labels would change that."""
-    found: dict[str, list[str]] = {}
+    """Classes in which nothing could be filled in, those first that the fewest more known labels would change."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for one in summary["classes"]:
         sides = [side for side in _SIDES if one[f"threshold_{side}"] is None]
         if sides and one["left_unknown"]:
-            more = f" ({one['needed']:,} more)" if one["needed"] else ""
-            found.setdefault(" or ".join(sides), []).append(one["name"] + more)
-    told = [
-        f"nothing filled as {sides} in {plural(len(names), 'class')}: {truncate_list(names)}"
-        for sides, names in found.items()
-    ]
-    if any(one["needed"] for one in summary["classes"]) and told:
+            found.setdefault(" or ".join(sides), []).append(one)
+    told = []
+    for which, classes in found.items():
+        cheapest = sorted(classes, key=lambda one: one["needed"] or math.inf)
+        names = [one["name"] + (f" ({one['needed']:,} more)" if one["needed"] else "") for one in cheapest]
+        every = len(classes) == len(summary["classes"])
+        where = "any class" if every else plural(len(classes), "class")
+        told.append(f"nothing filled as {which} in {where}: {', '.join(names[:_MOST_NAMED])}{_others(names)}")
+    if told and any(one["needed"] for classes in found.values() for one in classes):
         told[-1] += "; in brackets: so many more known labels would do"
+    for side, lower in summary["laxer"].items():
+        option = "--precision" + ("-absent" if side == "absent" else "")
+        count, share = plural(lower["filled"], "label"), lower["precision"]
+        told.append(f"at {share:.0%} {count} could be filled as {side}: {option} {share:g}")
     return told
+
+
+def _others(names: Sequence[str]) -> str:
+    return f" and {plural(len(names) - _MOST_NAMED, 'other')}" if len(names) > _MOST_NAMED else ""

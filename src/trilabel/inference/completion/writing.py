@@ -19,8 +19,11 @@ _READING = ("splits", "missing", "fetch", "format")  # options that say nothing 
 
 
 def can_fill(like: Path, out: Path, format: str | None, options: Mapping[str, Any]) -> bool:
-    """Whether the table that came in can be written again: a text table with all of its rows, to a text table."""
-    to_table = table_suffix(out) in DELIMITERS and format in (None, "csv")
+    """Whether the table that came in can be written again: a text table with all of its rows, to a text table.
+
+    Where a format is asked for, it is written anew: `csv` is a wide table, which can say what is absent.
+    """
+    to_table = table_suffix(out) in DELIMITERS and format is None
     return (
         to_table
         and like.is_file()

@@ -96,7 +96,7 @@ def mistakes_section(facts: RunFacts, pictures: dict[str, Picture]) -> Section:
         lead += f"About {percent(expected, 0)} of all of them are expected to be true mistakes. "
     lead += f"All are in {facts.folder.mistakes.name} of the run folder."
     cards = [_mistake_card(mistake, pictures) for mistake in facts.mistakes]
-    caption = "The bar is the probability that the class is present."
+    caption = "The bar is the probability that the class is present, by its score alone: the label has no say in it."
     return Section("mistakes", "Suspected mistakes", lead, [Cards("", caption, cards)])
 
 

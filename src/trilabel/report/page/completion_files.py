@@ -67,7 +67,7 @@ class Mistake(NamedTuple):
     image: str
     cls: str
     known_present: bool
-    probability: float  # that it is present
+    probability: float  # that it is present, by its score alone
     expected: float | None  # share of true mistakes among this and the more suspicious ones
 
 

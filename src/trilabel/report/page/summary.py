@@ -58,7 +58,8 @@ def _tiles(facts: RunFacts) -> list[Tile]:
         )
     if (done := facts.completion) is not None:
         kind = "as promised" if done.basis != "assumption" else "by an assumption"
-        tiles.append(Tile("holes filled", percent(done.filled / done.holes if done.holes else None), kind))
+        sides = f"{done.filled_present:,} as present, {done.filled_absent:,} as absent, {kind}"
+        tiles.append(Tile("holes filled", percent(done.filled / done.holes if done.holes else None), sides))
     kept = training.place_of(facts.best, facts.history)
     if kept is not None:
         tiles.append(Tile("epoch that is kept", f"{kept}", f"of {len(facts.history)}"))

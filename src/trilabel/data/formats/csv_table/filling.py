@@ -172,7 +172,7 @@ def _add_rows(
     words: Mapping[int, str],
 ) -> list[str]:
     """Rows for what is decided and listed nowhere; listed: row · C + column."""
-    classes, unsaid = list(labels.classes), 0
+    classes, added, unsaid = list(labels.classes), 0, 0
     listed = np.unique(listed)
     step = max(1, (1 << 20) // len(classes))
     for start in range(0, len(labels), step):
@@ -184,6 +184,7 @@ def _add_rows(
             unsaid += int((free & (sign < 0)).sum())
             free &= sign > 0
         place, column, sign = place[free], column[free], sign[free]
+        added += len(place)
         empty = np.zeros(len(place), np.int64), [""]
         columns: list[Any] = [empty] * len(layout.header)
         columns[layout.image] = place, list(labels.ids.take(rows))
@@ -193,14 +194,14 @@ def _add_rows(
         for beside, texts in of_image.items():
             columns[beside] = place, texts[rows].tolist()
         writer.rows(columns)
-    return _cannot_say(unsaid)
+    return _cannot_say(unsaid, added)
 
 
 def _fill_tags(
     file: TableFile, layout: TableLayout, separator: str | None, labels: Labels, values: Values, writer: _Writer
 ) -> list[str]:
     """Tags are added to their cells."""
-    classes, unsaid = list(labels.classes), 0
+    classes, added, unsaid = list(labels.classes), 0, 0
     if separator is None:
         seen = Counter[str]()
         for chunk in _chunks(file, layout, labels):
@@ -213,10 +214,11 @@ def _fill_tags(
         for row, text in enumerate(chunk.cells[layout.tags]):
             had = tags_of(text, separator) if text else []
             more = [classes[column] for column in np.flatnonzero(new[row] > 0) if classes[column] not in had]
+            added += len(more)
             texts.append(_with_tags(text, had, more, separator or ";"))
         columns[layout.tags] = np.arange(len(texts)), texts
         writer.rows(columns)
-    return _cannot_say(unsaid)
+    return _cannot_say(unsaid, added)
 
 
 def _with_tags(text: str, had: list[str], more: list[str], separator: str) -> str:
@@ -227,11 +229,14 @@ def _with_tags(text: str, had: list[str], more: list[str], separator: str) -> st
     return separator.join([*([text] if text.strip() else []), *more])
 
 
-def _cannot_say(count: int) -> list[str]:
+def _cannot_say(count: int, added: int) -> list[str]:
+    """count: labels that are absent; added: those that are present and were not in the table before."""
     if not count:
         return []
+    same = "" if added else ", so that it says what the table that came in says"
     return [
-        f"{count:,} labels that are absent are not in it: such a table lists what is present; the provenance has them"
+        f"{count:,} labels that are absent are not in it{same}: such a table lists what is present; the provenance has "
+        "them, and a wide table would (--to csv)"
     ]
 
 
