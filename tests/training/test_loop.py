@@ -43,6 +43,7 @@ def test_run_folder_holds_what_it_promises(small_scenes: Dataset, quick: Config,
     assert {file.name for file in run.folder.iterdir()} == {
         "config.json", "versions.json", "metrics.jsonl", "labels.npz", "last.safetensors", "best.safetensors",
         "validation_images.json", "validation_scores.npy", "validation_labels.npz", "decisions.json",
+        "finished.json",
     }  # fmt: skip
     assert folder.read().config == quick
     assert without_times(folder.read_history()) == without_times(run.history)

@@ -42,6 +42,7 @@ def fit(job: Job) -> None:
                     job.state.progress = job.state.progress.next_stage()
         if job.processes.is_first:
             write_exports(job.folder, job.labels, job.method, job.relabelling)
+            job.folder.mark_finished(job.state.progress.records)
     finally:
         release(job.model.backbone)
 
