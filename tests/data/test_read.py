@@ -46,7 +46,7 @@ def test_finds_out_the_format(table, tmp_path):
 def test_a_format_may_be_named(table):
     odd = table.rename(table.with_name("labels.dat"))
     known = ", ".join(FORMATS)
-    assert refusal(odd) == f"{odd}: not recognized as any of these formats: {known}; if it is one, pass format"
+    assert refusal(odd) == f"{odd}: not recognized as any of these formats: {known}; if it is one, pass format=NAME"
     assert read(odd, "csv").classes == ["cat"]
     assert refusal(odd, "xls") == f"{odd}: no format called 'xls'; use one of {known}"
 

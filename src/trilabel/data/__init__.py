@@ -95,7 +95,7 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
     there = np.flatnonzero(existing(dataset.paths or ()))
     if not len(there):
         raise TrilabelError(
-            f"{path}: none of its {plural(len(dataset), 'image')} has a file; pass images, the folder they are in"
+            f"{path}: none of its {plural(len(dataset), 'image')} has a file; pass images=FOLDER, the one they are in"
         )
     if len(there) == len(dataset):
         return dataset

@@ -69,7 +69,8 @@ class RunFolder(RunFiles):
     def check(self, resume: bool, overwrite: bool, otherwise: str = _OTHERWISE) -> None:
         """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing.
 
-        otherwise: what to do about a run that is there, other than to choose another folder. What a run leaves that was killed before its config.json was there is no run, and does not count.
+        otherwise: what to do about a run that is there, other than to choose another folder. What a run leaves that was
+        killed before its config.json was there is no run, and does not count.
         """
         if resume:
             if not self.is_described():
