@@ -1,5 +1,6 @@
 """Reading and writing data: `read` detects the format of a file or folder and returns a `Dataset`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.archive import is_archive, mounted
 from trilabel.data.boxes import Boxes
-from trilabel.data.dataset import Dataset
+from trilabel.data.dataset import Dataset, no_data
 from trilabel.data.fiftyone_views import from_fiftyone, to_fiftyone
 from trilabel.data.formats import FORMATS, entry_of, format_of, writer_of
 from trilabel.data.image_paths import existing
@@ -49,6 +50,8 @@ def read(
     number of images (an int) or a share of them (a float between 0 and 1), drawn with `seed` from "train". Without any
     splits all rows are "train".
     """
+    if not isinstance(path, str | os.PathLike):
+        raise no_data(path)
     path = Path(path)
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")

@@ -254,7 +254,9 @@ def test_images_are_found_below_a_folder(tmp_path):
     expected = [str(tmp_path / "photos" / name) for name in ("7.JPG", "deep/8.png", "NA.webp", "9", "x.jpg")]
     assert list(dataset.paths) == [*expected, "/data/y.jpg"]
     assert dataset.ids[2] == "NA"
-    assert dataset.notes[-1] == f"1 images named without extension have no file in {tmp_path / 'photos'}"
+    assert (
+        dataset.notes[-1] == f"1 images without the ending of an image (.jpg, …) have no file in {tmp_path / 'photos'}"
+    )
     with pytest.raises(TrilabelError, match="nowhere: no such folder of images"):
         read(path, images=tmp_path / "nowhere")
 

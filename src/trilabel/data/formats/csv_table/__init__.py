@@ -263,4 +263,4 @@ def _notes(
     if table.split >= 0 and in_no_split:
         yield f"{in_no_split} images are in no split"
     if missing:
-        yield f"{missing} images named without extension have no file in {root}"
+        yield f"{missing} images without the ending of an image (.jpg, …) have no file in {root}"
