@@ -303,3 +303,14 @@ def test_a_validation_split_that_cannot_be(project: Path, tmp_path: Path, capsys
             f"trilabel: --val {wrong}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
             "split (there are: 'train', 'val', 'test'), folds, or none"
         )
+
+
+@pytest.mark.parametrize("broken", ["stop", "skip"])
+def test_a_wrong_folder_of_images_is_told_before_anything_is_measured(
+    project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    monkeypatch.setattr("trilabel.training.api.with_choices", None)
+    (tmp_path / "empty").mkdir()
+    data = (project / "labels.csv", "--images", tmp_path / "empty", "--broken", broken)
+    told = complaint(capsys, "train", *data, "--out", tmp_path / "run")
+    assert "images can be read; is --images the right folder?" in told
