@@ -71,7 +71,8 @@ class Evaluate:
         if not self.data and self.split not in ("all", *dataset.splits):
             names = ", ".join(dataset.splits) or "none"
             raise TrilabelError(
-                f"no split named {self.split!r} in the run's data (it has: {names}); name one of these, or train again with --splits {self.split}=0.2, which sets images apart"
+                f"no split named {self.split!r} in the run's data (it has: {names}); name one of these, or train again "
+                f"with --splits {self.split}=0.2, which sets images apart"
             )
         result = tl.load(self.run, self.device, self.trust).evaluate(
             dataset,
