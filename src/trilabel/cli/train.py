@@ -106,6 +106,7 @@ class Train:
         from trilabel.report.page import default_path
         from trilabel.training.run_folder import RunFolder
 
+        trust_options(RunFolder(folder).read().config.head)  # a file that is not trusted is told before anything else
         log.info(f"{folder} is finished; to train on, pass more --epochs")
         run, page = RunFolder(folder).run(), default_path([folder])
         _print_result(run, page if page.is_file() else _write_page(run), self.json)
