@@ -179,3 +179,11 @@ def test_pages_build_without_a_warning_and_need_no_network(tmp_path: Path) -> No
         assert [address for address in loaded if address.startswith(("http", "//"))] == [], page
     for style in tmp_path.rglob("*.css"):
         assert re.findall(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", style.read_text("utf-8")) == [], style
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])
+def test_no_run_folder_of_a_page_is_trained_into_twice(name: str) -> None:
+    """A reader types all of a page, and a folder that exists is refused."""
+    lines = [line for line in codes(PAGES[name]) if "trilabel train" in line or "tl.train(" in line]
+    folders = [folder for line in lines for folder in re.findall(r"(?:--out |\")(runs/[\w-]+)", line)]
+    assert len(folders) > 1 and len(folders) == len(set(folders))

@@ -51,7 +51,8 @@ class Config:
     "-v1" appended has its strides in the 1×1 convolutions."""
     weights: str | None = None
     """Pretrained weights of the backbone: a .safetensors file, a folder with one, the folder of a run, a name that
-    `trilabel weights` fetched, or "hub" to download; none: random weights. They say which backbone, unless you do."""
+    `trilabel weights` fetched, or "hub" to download. none: random weights; not given to `train`: those that `trilabel
+    weights --default` chose, if any, else random ones. They say which backbone, unless you do."""
     keep_head: bool = False
     """If `weights` is a run on the same classes: also start from its head, provided that it has the same parameters
     (gap, weldon and saliency do)."""

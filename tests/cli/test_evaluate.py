@@ -101,7 +101,8 @@ def test_without_any_negative_only_recall_counts(project: Path, run: Path, tmp_p
 
 def test_bad_input_is_answered_in_one_line(run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "not a run folder" in complaint(capsys, "evaluate", tmp_path, "scenes")
-    assert "no split named 'tset'" in complaint(capsys, "evaluate", run, "--split", "tset")
+    told = complaint(capsys, "evaluate", run, "--split", "tset")
+    assert "no split named 'tset'" in told and "or train again with --splits tset=0.2" in told
     assert "give the data" in complaint(capsys, "evaluate", run, "--values", "signed", code=2)
     copy = tmp_path / "run"
     copy.mkdir()

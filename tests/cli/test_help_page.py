@@ -32,7 +32,7 @@ def test_nothing_in_it_is_written_for_a_parser(name: str, capsys: Capture) -> No
 
 
 def test_defaults_are_those_of_the_recipe(capsys: Capture) -> None:
-    assert "(default: 10)" in options_in_help(capsys, "train")["epochs"]
+    assert "(default: by the plan)" in options_in_help(capsys, "train")["epochs"]
     assert call("train", "--recipe", "small", "--help") == 0
     assert "(default: 12)" in capsys.readouterr().out
     assert "default" not in options_in_help(capsys, "train")["out"]

@@ -91,6 +91,7 @@ def test_without_being_told_to_no_command_runs_a_file(
     _, run = copied(trained, tmp_path)
     data, photo = project / "labels.csv", next((project / "photos").iterdir())
     change(run, "classes", to=list(tl.data.read(data).classes))  # the same in another order, so that it may teach
+    photos = ("--images", photo.parent)
     told = f"came from {file}; if you trust that file, pass --trust {file}"
     for words in (
         ("evaluate", run),
@@ -99,7 +100,7 @@ def test_without_being_told_to_no_command_runs_a_file(
         ("maps", run, photo, "--out", tmp_path / "maps"),
         ("similar", run, data, "--out", tmp_path / "similar"),
         ("train", "--resume", run),
-        ("train", data, "--teachers", run, "--out", tmp_path / "taught", *SMALL),
+        ("train", data, *photos, "--teachers", run, "--out", tmp_path / "taught", *SMALL),
     ):
         assert told in complaint(capsys, *words), words
     change(run, "plugins", to={})  # as if it were one of ours

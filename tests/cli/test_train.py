@@ -76,7 +76,7 @@ def test_what_people_confirmed_is_known(tmp_path: Path, capsys: Capture) -> None
     table = tmp_path / "answers.csv"
     table.write_text("image,class,answer\n" + "".join(f"{image},{cls},0\n" for image, cls in labels))
     (tmp_path / "answers.db").unlink()
-    assert "answers.db: no such file" in complaint(capsys, "train", "--resume", out)
+    assert "answers.db: no such file" in complaint(capsys, "train", "--resume", out, "--epochs", "3")
     command = ("train", "scenes", "--hide", "single-positive", "--hide-seed", "0", "--answers", table, "--out", out)
     assert call(*command, *quick, "--overwrite") == 0
     np.testing.assert_array_equal(Labels.load(out / "labels.npz").to_signed(), learned)
@@ -212,6 +212,29 @@ def test_a_resumed_run_keeps_its_settings(run: Path, capsys: Capture) -> None:
     assert "either data" in complaint(capsys, "train", code=2)
 
 
+def test_a_finished_run_is_resumed_without_work_until_more_is_asked(
+    project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = (project / "labels.csv", "--images", project / "photos", *QUICK), tmp_path / "a run"
+    assert call("train", *data, "--out", out) == 0
+    first = capsys.readouterr().out
+    again = complaint(capsys, "train", *data, "--out", out)
+    assert f"choose another, or pass --overwrite, or go on with: trilabel train --resume '{out}'" in again
+    with monkeypatch.context() as patched:
+        patched.setattr("trilabel.cli.train.read_training_data", None)  # nothing is read, nothing trained
+        assert call("train", "--resume", out) == 0
+    told = capsys.readouterr()
+    assert told.out == first and f"{out} is finished; to train on, pass more --epochs" in told.err
+    (out / "finished.json").unlink()  # as if it had been killed before its end
+    assert call("train", "--resume", out) == 0
+    assert (out / "finished.json").is_file() and "is finished" not in capsys.readouterr().err
+    with monkeypatch.context() as patched:
+        patched.setattr("trilabel.training.api.fit", lambda job: os.kill(os.getpid(), signal.SIGINT))
+        assert call("train", "--resume", out, "--epochs", "3") == 130
+    assert not (out / "finished.json").exists()
+    assert result(capsys, "train", "--resume", out)["epochs"] == 3
+
+
 def test_a_run_started_from_python_is_resumed_there(run: Path, tmp_path: Path, capsys: Capture) -> None:
     about = json.loads((run / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**about, "source": {}}))
@@ -282,3 +305,14 @@ def test_a_validation_split_that_cannot_be(project: Path, tmp_path: Path, capsys
             f"trilabel: --val {wrong}: give a share of the training images between 0 and 1, such as 0.2, the name of a "
             "split (there are: 'train', 'val', 'test'), folds, or none"
         )
+
+
+@pytest.mark.parametrize("broken", ["stop", "skip"])
+def test_a_wrong_folder_of_images_is_told_before_anything_is_measured(
+    project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    monkeypatch.setattr("trilabel.training.api.with_choices", None)
+    (tmp_path / "empty").mkdir()
+    data = (project / "labels.csv", "--images", tmp_path / "empty", "--broken", broken)
+    told = complaint(capsys, "train", *data, "--out", tmp_path / "run")
+    assert "images can be read; is --images the right folder?" in told

@@ -1,8 +1,11 @@
 """Arguments that cannot be right are answered in one line that names the option."""
 
+import shlex
+from pathlib import Path
+
 import pytest
 
-from tests.support.command_line import Capture, complaint
+from tests.support.command_line import Capture, call, complaint
 from trilabel.cli.options import options_of
 from trilabel.cli.train import Train
 from trilabel.cli.usage import checked, in_flags
@@ -50,12 +53,29 @@ def test_lists_that_are_given_twice_add_up() -> None:
     ]
 
 
+def test_words_of_a_table_are_asked_for_in_options_that_can_be_pasted(tmp_path: Path, capsys: Capture) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("image,who,cat,dog\n1.jpg,Ann,NaN,yes\n2.jpg,Bob,no,?\n")
+    told = complaint(capsys, "data", "inspect", table)
+    options = "--positive-values yes --negative-values no --unknown-values NaN '?'"
+    assert f"or pass {options} (if 'who' is not a class, pass --ignore who; if it contains tags, pass --read " in told
+    assert told.endswith("--read tags=who)")
+    assert call("data", "inspect", table, *shlex.split(options), "--ignore", "who") == 0
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/1.jpg").touch()
+    told = complaint(capsys, "data", "inspect", tmp_path / "photos")
+    assert "if it is one, pass --format NAME" in told and "or pass --format folder" in told
+
+
 @pytest.mark.parametrize(
     "message, shown",
     [
         ("image_size must be more than 0", "--image-size must be more than 0"),
         ("lr must be more than 0", "--lr must be more than 0"),
         ("choose conflict='unknown' or 'majority'", "choose --conflict unknown or 'majority'"),
+        ("pass ignore=['a b', 'c'], epochs=NUMBER", "pass --ignore 'a b' c, --epochs NUMBER"),
+        ("--read layout='wide'", "--read layout='wide'"),
+        ("pass layout='wide' or tags=NAME", "pass --read layout=wide or --read tags=NAME"),
         ("x.csv: keep_head needs a run", "x.csv: --keep-head needs a run"),
         ("data/batch_size/a.csv: no such file", "data/batch_size/a.csv: no such file"),
         ("setting 'epochs' of method 'x'", "setting 'epochs' of method 'x'"),
@@ -64,4 +84,4 @@ def test_lists_that_are_given_twice_add_up() -> None:
     ],
 )
 def test_arguments_of_python_are_written_as_options(message: str, shown: str) -> None:
-    assert in_flags(message, OPTIONS) == shown
+    assert in_flags(message, OPTIONS, {"layout", "tags"}) == shown

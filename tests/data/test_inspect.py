@@ -171,3 +171,15 @@ def test_files_that_are_missing_and_names_that_look_alike(tmp_path):
     assert "'Dog' and 'dogs' are different classes; if they should not be, give them one name" in found["warnings"]
     (tmp_path / "1.jpg").unlink()
     assert "2 of 2 images have no file: is this the right folder of images?" in inspect(dataset)["warnings"][-1]
+
+
+def test_classes_are_judged_by_what_is_learned_from():
+    """Positives of the test split teach nothing."""
+    dense = np.array([[1, 1, -1]] * 10 + [[-1, 1, -1]] * 5 + [[1, 1, 1]] * 10, np.int8)
+    dense[10, 1] = -1
+    splits = {"train": np.arange(5, 15), "test": np.arange(15, 25)}
+    told = " ".join(inspect(of(dense, splits))["warnings"])
+    assert "1 class has no known positives in split train and cannot be learned" in told
+    assert "2 classes have fewer than 10 known positives in split train" in told
+    assert "split train" not in " ".join(inspect(of(dense, {"train": np.arange(25)}))["warnings"])
+    assert "split train" not in " ".join(inspect(of(dense, splits), "test")["warnings"])

@@ -1,6 +1,7 @@
 """`trilabel.data.read`: finding out the format, and splits from lists, files and shares."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import trilabel as tl
@@ -46,7 +47,7 @@ def test_finds_out_the_format(table, tmp_path):
 def test_a_format_may_be_named(table):
     odd = table.rename(table.with_name("labels.dat"))
     known = ", ".join(FORMATS)
-    assert refusal(odd) == f"{odd}: not recognized as any of these formats: {known}; if it is one, pass format"
+    assert refusal(odd) == f"{odd}: not recognized as any of these formats: {known}; if it is one, pass format=NAME"
     assert read(odd, "csv").classes == ["cat"]
     assert refusal(odd, "xls") == f"{odd}: no format called 'xls'; use one of {known}"
 
@@ -161,3 +162,13 @@ def test_images_without_file_are_left_out_after_lists_are_read(table, tmp_path):
 def test_a_data_set_says_in_a_line_what_it_is():
     found = tl.data.scenes(train=3, val=1, test=2)
     assert repr(found) == "Dataset(Labels(6 images × 14 classes, 100.00% known), train 3, val 1, test 2)"
+
+
+def test_a_data_frame_is_no_path(tmp_path):
+    for given in (tl.data.read, tl.train):
+        with pytest.raises(
+            TrilabelError, match=r"data: a DataFrame; give the path of a file .* tl\.Labels\.from_frame"
+        ):
+            given(pd.DataFrame({"image": ["a.jpg"], "cat": [1]}))
+        with pytest.raises(TrilabelError, match="data: int; give the path of a file or folder"):
+            given(3)

@@ -92,6 +92,17 @@ def test_evaluation_is_that_of_the_scores(model, pictures, dense):
     json.dumps(found)
 
 
+def test_evaluation_of_a_table(model, pictures, tmp_path):
+    Image.fromarray(pictures[0]).save(tmp_path / "1.png")
+    (tmp_path / "labels.csv").write_text(
+        "image," + ",".join(CLASSES) + ",split\n1.png" + ",1" * len(CLASSES) + ",test\n"
+    )
+    found = model.evaluate(tmp_path / "labels.csv", images=tmp_path)
+    assert found["images"] == 1
+    with pytest.raises(TrilabelError, match="data: dict; give the path"):
+        model.evaluate({})
+
+
 def test_a_threshold_of_0_or_1(model, pictures, dense):
     assert model.evaluate(dataset(pictures, dense), threshold=0.0)["CR"] == 1.0
     assert model.evaluate(dataset(pictures, dense), threshold=1.0)["OR"] == 0.0

@@ -50,3 +50,9 @@ def test_metrics_warn_of_ones_and_zeros_and_refuse_probabilities():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert metrics.evaluate(scores, 2 * binary - 1)["mAP"] == 1
+
+
+@pytest.mark.parametrize("loss", [losses.bce, losses.asymmetric, losses.target_bce])
+def test_arrays_are_refused(loss):
+    with pytest.raises(TrilabelError, match=r"a loss takes tensors, not ndarray: torch\.from_numpy"):
+        loss(np.zeros((2, 3)), np.ones((2, 3)))

@@ -43,6 +43,7 @@ def test_run_folder_holds_what_it_promises(small_scenes: Dataset, quick: Config,
     assert {file.name for file in run.folder.iterdir()} == {
         "config.json", "versions.json", "metrics.jsonl", "labels.npz", "last.safetensors", "best.safetensors",
         "validation_images.json", "validation_scores.npy", "validation_labels.npz", "decisions.json",
+        "finished.json",
     }  # fmt: skip
     assert folder.read().config == quick
     assert without_times(folder.read_history()) == without_times(run.history)
@@ -288,7 +289,7 @@ def test_resuming_a_finished_run_changes_nothing(small_scenes: Dataset, quick: C
 
 def test_existing_folder_is_not_overwritten(small_scenes: Dataset, quick: Config, tmp_path: Path) -> None:
     run = train(small_scenes, replace(quick, epochs=1), tmp_path / "run")
-    with pytest.raises(TrilabelError, match=r"exists.*--resume or --overwrite"):
+    with pytest.raises(TrilabelError, match=r"exists.*overwrite=True, or resume=True"):
         train(small_scenes, quick, run.folder)
     train(small_scenes, replace(quick, epochs=1), run.folder, overwrite=True)
     (tmp_path / "photos").mkdir()

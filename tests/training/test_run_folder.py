@@ -36,6 +36,13 @@ def test_what_is_no_run_is_never_overwritten(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file").check(resume=False, overwrite=True)
 
 
+def test_a_run_that_exists_is_told_in_the_words_of_python(tmp_path: Path) -> None:
+    (tmp_path / "versions.json").touch()
+    (tmp_path / "best.safetensors").touch()
+    with pytest.raises(TrilabelError, match="choose another, or pass overwrite=True, or resume=True to go on with"):
+        RunFolder(tmp_path).check(resume=False, overwrite=False)
+
+
 @pytest.mark.parametrize("left", [[], [".config.1.tmp.json"], ["versions.json"], ["versions.json", "labels.npz"]])
 def test_what_is_left_of_a_start_is_no_run(tmp_path: Path, left: list[str]) -> None:
     folder = RunFolder(tmp_path / "run")

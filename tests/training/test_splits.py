@@ -161,3 +161,10 @@ def test_negatives_that_people_were_asked_for_are_no_sample_of_the_others() -> N
     assert np.asarray(validation_truth(judged_labels(own, labels))).tolist() == [[1, -1, -1], [1, 1, -1]]
     for other in (replace(own, settings={}), replace(own, method="known-only", settings={})):
         assert judged_labels(other, labels) is labels
+
+
+def test_images_of_splits_that_nothing_uses_are_told(caplog):
+    caplog.set_level("INFO")
+    split_for_training(dataset(train=[0, 1], val=[2], test=[3], tset=[4, 5], both=[0, 2, 6]), Config())
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["2 images of split 'tset' are not used", "1 image of split 'both' is not used"]

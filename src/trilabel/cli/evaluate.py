@@ -16,6 +16,7 @@ from trilabel.cli.arguments import (
 )
 from trilabel.cli.data_options import DataOptions, Reading, read_data_or_own
 from trilabel.cli.render import percent, print_json, print_line, print_metrics, print_table
+from trilabel.errors import TrilabelError
 from trilabel.log import log
 from trilabel.plugin_files import trust
 from trilabel.printable import plural
@@ -67,6 +68,12 @@ class Evaluate:
             )
         trust(self.trust)  # the run's own data may be in a format of theirs
         dataset = read_data_or_own(self.data, self.reading.chosen(), self.run)
+        if not self.data and self.split not in ("all", *dataset.splits):
+            names = ", ".join(dataset.splits) or "none"
+            raise TrilabelError(
+                f"no split named {self.split!r} in the run's data (it has: {names}); name one of these, or train again "
+                f"with --splits {self.split}=0.2, which sets images apart"
+            )
         result = tl.load(self.run, self.device, self.trust).evaluate(
             dataset,
             self.split,

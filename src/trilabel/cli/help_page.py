@@ -4,13 +4,16 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from inspect import getdoc
 from typing import Any
 
 from trilabel.cli.arguments import flag
 from trilabel.cli.options import GROUPS, Option, options_of
 from trilabel.config import Config
+from trilabel.recipes import fine_tune, linear_then_fine_tune, small
 
+_BY_PLAN = "by the plan"
 _WIDEST = 110
 _TEXT_AT = 24  # the column where explanations begin
 
@@ -22,10 +25,18 @@ def help_page(command: type[Any], name: str, base: Config, everything: bool = Fa
     shown = [option for option in options if everything or option.common or option.positional or option.required]
     if not everything and (order := getattr(command, "COMMON", None)):
         shown.sort(key=lambda option: order.index(option.name) if option.name in order else len(order))
+    shown = [replace(option, default=_BY_PLAN) if option.name in _planned(base) else option for option in shown]
     parts = [" ".join(words), *_paragraphs(getdoc(command) or ""), *_sections(shown, everything)]
     if len(shown) < len(options):
         parts.append(f"All {len(options)} options, in groups: trilabel {name} --help all")
     return "\n\n".join(parts)
+
+
+def _planned(base: Config) -> set[str]:
+    """What the recipe `photos` chooses by what there is, in several ways."""
+    plans = (small(), fine_tune(), linear_then_fine_tune()) if base.stages == "auto" else ()
+    names = {f.name for f in fields(Config) if len({repr(getattr(plan, f.name)) for plan in plans}) > 1}
+    return names - {name for name in names if getattr(base, name) in ("auto", True, False)}
 
 
 def _paragraphs(text: str) -> Iterable[str]:

@@ -180,7 +180,14 @@ def _in_flags(error: Exception, name: str) -> str:
     text = str(error) if isinstance(error, UsageError) else explain(error, _UNFORESEEN)
     if not name or not isinstance(error, UsageError | TrilabelError):
         return text
-    return in_flags(text, options_of(COMMANDS[name], Config()))
+    options = options_of(COMMANDS[name], Config())
+    return in_flags(text, options, _options_of_formats() if any(one.name == "read" for one in options) else ())
+
+
+def _options_of_formats() -> set[str]:
+    from trilabel.data import formats
+
+    return {name for _, kind in formats.FORMATS.usable() for name in formats.options_of(kind.read)}
 
 
 def _fail(message: str, code: int, command: str = "") -> int:

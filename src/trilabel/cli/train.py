@@ -79,21 +79,43 @@ class Train:
     def __call__(self) -> None:
         from trilabel.training.launch import is_first_process
 
-        if is_first_process():
+        if bool(self.data) == (self.resume is not None):
+            raise UsageError("give either data to train on, or --resume and a run folder")
+        trust(self.trust)
+        if self.resume is not None and self._is_finished(self.resume):
+            if is_first_process():
+                self._show_finished(self.resume)
+        elif is_first_process():
             run = self._train()
             _print_result(run, _write_page(run), self.json)
         else:  # of those that torchrun started, one reports
             with quiet(bars=True):
                 self._train()
 
+    def _is_finished(self, folder: Path) -> bool:
+        """Whether the run to resume has come to its end, and nothing is asked that lets it go on."""
+        from trilabel.training.run_folder import RunFolder
+
+        if not RunFolder(folder).finished.is_file():
+            return False
+        _, config, _ = self._resumed(folder)
+        before = RunFolder(folder).read().config
+        return (config.epochs, config.patience) == (before.epochs, before.patience)
+
+    def _show_finished(self, folder: Path) -> None:
+        from trilabel.report.page import default_path
+        from trilabel.training.run_folder import RunFolder
+
+        trust_options(RunFolder(folder).read().config.head)  # a file that is not trusted is told before anything else
+        log.info(f"{folder} is finished; to train on, pass more --epochs")
+        run, page = RunFolder(folder).run(), default_path([folder])
+        _print_result(run, page if page.is_file() else _write_page(run), self.json)
+
     def _train(self) -> "Run":
         from trilabel.training.launch import is_first_process
         from trilabel.training.run_folder import RunFolder
         from trilabel.training.run_lock import lock_run
 
-        if bool(self.data) == (self.resume is not None):
-            raise UsageError("give either data to train on, or --resume and a run folder")
-        trust(self.trust)
         if self.resume is not None:
             source, config, out = self._resumed(self.resume)
         else:
@@ -105,7 +127,8 @@ class Train:
         resume = self.resume is not None
         if is_first_process():
             with lock_run(out):  # before data is read, which may take long
-                RunFolder(out).check(resume, self.overwrite)
+                otherwise = f"pass --overwrite, or go on with: {command_line('trilabel', 'train', '--resume', out)}"
+                RunFolder(out).check(resume, self.overwrite, otherwise)
         split = read_training_data(source, config)
         answers = read_any_answers(Path(source["answers"])) if "answers" in source else []
         return tl.train(split, config, out, answers=answers, resume=resume, overwrite=self.overwrite, source=source)

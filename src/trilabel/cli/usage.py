@@ -1,7 +1,9 @@
 """Arguments that a command cannot take, answered in one line, before the parser sees them."""
 
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+from ast import literal_eval
+from collections.abc import Container, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin
 
@@ -10,6 +12,11 @@ from trilabel.cli.options import Option
 from trilabel.errors import TrilabelError
 from trilabel.settings import read_as
 
+_ARGUMENT = r"(?<![\w.'-])(?<!--read )(?<!--set )"  # not what was typed
+_TEXT = r"'(?:[^'\\]|\\.)*'"
+_LIST = rf"\[{_TEXT}(?:, {_TEXT})*\]"
+_LISTS = rf"{_ARGUMENT}[a-z_]+={_LIST}"
+_GIVEN = rf"{_ARGUMENT}([a-z_]+)=({_TEXT}|{_LIST}|[A-Z]{{4,}}\b)"
 _NUMBER = re.compile(r"-\.?\d")
 
 
@@ -52,8 +59,10 @@ def checked(arguments: Sequence[str], options: Sequence[Option]) -> list[str]:
     return [*found, *(word for values in lists.values() for word in values)]
 
 
-def in_flags(message: str, options: Iterable[Option]) -> str:
+def in_flags(message: str, options: Iterable[Option], of_formats: Container[str] = ()) -> str:
     """A message of the library with the arguments of Python in it written as options.
+
+    of_formats: names of options of formats, which are given by --read.
 
     >>> option = Option("image_size", int, 1, str, "N")
     >>> in_flags("image_size must be more than 0", [option])
@@ -61,14 +70,24 @@ def in_flags(message: str, options: Iterable[Option]) -> str:
     """
     names = {option.name for option in options if not option.positional}
 
-    def value(found: re.Match[str]) -> str:
-        return f"{flag(found[1])} {found[2]}" if found[1] in names else found[0]
+    def given(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if name not in names and name not in of_formats:
+            return found[0]
+        values = literal_eval(value) if value[0] in "['" else value
+        if name not in names:
+            return f"--read {shlex.quote(f'{name}={values}')}"
+        return " ".join([flag(name), *map(shlex.quote, [values] if isinstance(values, str) else map(str, values))])
+
+    def given_together(found: re.Match[str]) -> str:
+        return re.sub(rf"{_GIVEN}(?:, )?", lambda one: f"{given(one)} ", found[0]).rstrip()
 
     def word(found: re.Match[str]) -> str:
         is_name = found[1] in names and ("_" in found[1] or found.start() == 0)
         return flag(found[1]) if is_name else found[0]
 
-    message = re.sub(r"(?<![\w.-])([a-z_]+)='([^'\s]+)'", value, message)
+    message = re.sub(rf"{_LISTS}(?:, {_LISTS})+", given_together, message)
+    message = re.sub(_GIVEN, given, message)
     return re.sub(r"(?<![\w./\\'\"`=-])([a-z]+(?:_[a-z]+)*)(?= (?:must|needs|starts)\b)", word, message)
 
 

@@ -1,5 +1,6 @@
 """Reading and writing data: `read` detects the format of a file or folder and returns a `Dataset`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from trilabel.data.archive import is_archive, mounted
 from trilabel.data.boxes import Boxes
-from trilabel.data.dataset import Dataset
+from trilabel.data.dataset import Dataset, no_data
 from trilabel.data.fiftyone_views import from_fiftyone, to_fiftyone
 from trilabel.data.formats import FORMATS, entry_of, format_of, writer_of
 from trilabel.data.image_paths import existing
@@ -49,6 +50,8 @@ def read(
     number of images (an int) or a share of them (a float between 0 and 1), drawn with `seed` from "train". Without any
     splits all rows are "train".
     """
+    if not isinstance(path, str | os.PathLike):
+        raise no_data(path)
     path = Path(path)
     if not path.exists():
         raise TrilabelError(f"{path}: no such file or folder")
@@ -95,7 +98,7 @@ def _with_files(path: Path, dataset: Dataset) -> Dataset:
     there = np.flatnonzero(existing(dataset.paths or ()))
     if not len(there):
         raise TrilabelError(
-            f"{path}: none of its {plural(len(dataset), 'image')} has a file; pass images, the folder they are in"
+            f"{path}: none of its {plural(len(dataset), 'image')} has a file; pass images=FOLDER, the one they are in"
         )
     if len(there) == len(dataset):
         return dataset

@@ -118,3 +118,14 @@ class Dataset:
             raise TrilabelError(f"split {of!r} has {plural(len(rows), 'image')}: too few to hold out a share")
         parts = {name: np.sort(shuffled[:count]), of: np.sort(shuffled[count:])}
         return replace(self, splits={**self.splits, **parts})
+
+
+def no_data(given: object) -> TrilabelError:
+    """The error about something that names no data: it says what does."""
+    kind = type(given).__name__
+    if kind == "DataFrame":
+        return TrilabelError(
+            "data: a DataFrame; give the path of a file (table.to_csv writes one), or a tl.data.Dataset with "
+            "tl.Labels.from_frame(table)"
+        )
+    return TrilabelError(f"data: {kind}; give the path of a file or folder, or a tl.data.Dataset")

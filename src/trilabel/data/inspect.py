@@ -46,8 +46,14 @@ def inspect(dataset: Dataset, split: str = "all") -> dict[str, Any]:
         "classes_without_negatives": [name for name, no in zip(labels.classes, absent, strict=True) if not no],
         "often_together": often_together(labels),
         "images_without_file": missing,
-        "warnings": [*advice(labels), *_missing_files(missing, len(labels))],
+        "warnings": [*advice(labels, _learned(dataset, split)), *_missing_files(missing, len(labels))],
     }
+
+
+def _learned(dataset: Dataset, split: str) -> Labels | None:
+    """The labels of split train where others are inspected beside them, which nothing learns from."""
+    train = dataset.splits.get("train", ())
+    return dataset.labels[train] if split == "all" and 0 < len(train) < len(dataset) else None
 
 
 def _missing_files(missing: int, images: int) -> list[str]:
@@ -92,8 +98,11 @@ def similar_names(classes: Iterable[str]) -> list[list[str]]:
     return [names for names in alike.values() if len(names) > 1]
 
 
-def advice(labels: Labels) -> list[str]:
-    """Problems that these labels will cause, and what to do about them."""
+def advice(labels: Labels, learned: Labels | None = None) -> list[str]:
+    """Problems that these labels will cause, and what to do about them.
+
+    learned: those of them that training learns from, if not all.
+    """
     present, absent = labels.counts_per_class()
     silent = int((np.diff(labels.csr.indptr) == 0).sum())
     found = []
@@ -114,13 +123,18 @@ def advice(labels: Labels) -> list[str]:
             f"{plural(without, 'class has', 'classes have')} no known positives and cannot be learned or scored; label "
             "some, or drop what has none"
         )
+    within = "" if learned is None else " in split train"
+    taught = present if learned is None else learned.counts_per_class()[0]
+    if learned is not None and (untaught := int(((taught == 0) & (present > 0)).sum())):
+        classes = plural(untaught, "class has", "classes have")
+        found.append(f"{classes} no known positives{within} and cannot be learned; label some there")
     for names in similar_names(labels.classes)[:_MOST_ALIKE]:
         found.append(
             f"{' and '.join(map(repr, names))} are different classes; if they should not be, give them one name"
         )
-    if few := int(((present > 0) & (present < _FEW_POSITIVES)).sum()):
+    if few := int(((taught > 0) & (taught < _FEW_POSITIVES)).sum()):
         classes = plural(few, "class has", "classes have")
-        found.append(f"{classes} fewer than {_FEW_POSITIVES} known positives: expect poor scores there")
+        found.append(f"{classes} fewer than {_FEW_POSITIVES} known positives{within}: expect poor scores there")
     if silent:
         found.append(f"{plural(silent, 'image has', 'images have')} no known label: known-only learns nothing there")
     return found

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trilabel.config import Config
+from trilabel.data import read
 from trilabel.data.augment import Views
 from trilabel.data.dataset import Dataset
 from trilabel.data.images import open_images
@@ -195,7 +196,7 @@ class Model:
 
     def evaluate(
         self,
-        dataset: Dataset,
+        dataset: str | Path | Dataset,
         split: str = "test",
         threshold: float | None = None,
         common_classes: bool = False,
@@ -206,9 +207,11 @@ class Model:
         intervals: bool = False,
         calibrated: bool = True,
         devices: int = 1,
+        images: str | Path | None = None,
     ) -> dict[str, Any]:
         """Metrics on a split of a data set, over its known labels, with `warnings` of what they cannot show.
 
+        dataset: a data set, or a file or folder that `data.read` reads (its images in the folder `images`).
         threshold: the probability from which a class counts as present; None: the fitted one of each class. calibrated:
         whether probabilities are those that `predict` gives, or as the network gives them.
         Classes are matched by name. One that the model does not have is an error unless `common_classes` leaves such
@@ -220,6 +223,10 @@ class Model:
         images × classes.
         """
         check_devices(devices, self.device, self.again is not None)
+        if not isinstance(dataset, Dataset):
+            dataset = read(dataset, images=images)
+        elif images is not None:
+            raise TrilabelError("images: a data set knows its images; give them with the path of a table")
         label_columns, model_columns, missing = match_classes(self.classes, dataset.classes, common_classes)
         rows = dataset.rows_of(split)
         if not len(rows):

@@ -20,6 +20,7 @@ _LARGEST_LOGIT = 1e30
 
 def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
     """Check logits and labels (both B×C); return the labels +1/−1/0 in the dtype that the loss is computed in."""
+    require_tensors(logits, labels)
     shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
     if logits.ndim != 2 or logits.shape != labels.shape:
         raise TrilabelError(f"a loss needs logits and labels of one shape, images × classes, got {shapes}")
@@ -34,6 +35,12 @@ def check_inputs(logits: Tensor, labels: Tensor) -> Tensor:
     if labels.dtype != torch.int8 and labels.device.type == "cpu" and not torch.compiler.is_compiling():
         _check_values(labels.detach())
     return labels.detach().to(_wide(logits))
+
+
+def require_tensors(*given: object) -> None:
+    """Refuses arrays and lists."""
+    if other := [type(one).__name__ for one in given if not isinstance(one, Tensor)]:
+        raise TrilabelError(f"a loss takes tensors, not {other[0]}: torch.from_numpy(array) and torch.tensor(list) do")
 
 
 def _check_values(labels: Tensor) -> None:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from trilabel.losses._inputs import check_inputs, check_range, to_float32
+from trilabel.losses._inputs import check_inputs, check_range, require_tensors, to_float32
 
 
 def posterior(logits: Tensor, labels: Tensor, log_factor: Tensor | float, smoothing: float = 0) -> Tensor:
@@ -51,6 +51,7 @@ def target_bce(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -
 
     counted: B×C, 1 for the labels that the mean is over, 0 for others; None: all.
     """
+    require_tensors(logits, targets)
     if counted is None:
         return F.binary_cross_entropy_with_logits(to_float32(logits), targets)
     each = F.binary_cross_entropy_with_logits(to_float32(logits), targets, weight=counted, reduction="sum")

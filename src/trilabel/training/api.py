@@ -16,8 +16,8 @@ from lightning_fabric import Fabric
 from trilabel.config import Config
 from trilabel.data import read
 from trilabel.data.answers import Answer, with_answers
-from trilabel.data.dataset import Dataset
-from trilabel.data.images import lost_worker_explained, open_images
+from trilabel.data.dataset import Dataset, no_data
+from trilabel.data.images import check_files, lost_worker_explained, open_images
 from trilabel.data.left_out import write_left_out
 from trilabel.errors import TrilabelError
 from trilabel.log import is_shown, log, quiet, shown
@@ -75,9 +75,13 @@ def train(
         source = source or {"data": str(Path(dataset).absolute())}
         source = source if images is None else {**source, "images": str(Path(images).absolute())}
         out, dataset = out or Path("runs") / Path(dataset).stem, read(dataset, images=images)
+    elif not isinstance(dataset, Dataset | TrainingSplit):
+        raise no_data(dataset)
     elif images is not None:
         raise TrilabelError("images: a data set knows its images; give them with the path of a table")
     split = dataset if isinstance(dataset, TrainingSplit) else split_for_training(dataset, config)
+    for rows in (split.train, split.val):  # before weights are loaded, and how to train is measured
+        check_files(split.dataset.images_of(rows)[1] or (), config.broken)
     if answers:
         config, split = _with_answers(config, split, answers)
     folder = RunFolder(Path(out or "runs/first"))

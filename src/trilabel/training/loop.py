@@ -42,6 +42,7 @@ def fit(job: Job) -> None:
                     job.state.progress = job.state.progress.next_stage()
         if job.processes.is_first:
             write_exports(job.folder, job.labels, job.method, job.relabelling)
+            job.folder.mark_finished(job.state.progress.records)
     finally:
         release(job.model.backbone)
 
@@ -85,7 +86,7 @@ def train_epoch(job: Job, run: StageRun) -> None:
         survey(job, stage, run.model, run.images)
     run.task.train()
     began, words = time.monotonic() - now.seconds, ""
-    with progress(f"{stage.name} {now.epoch}/{stage.epochs}", len(order)) as advance:
+    with progress(f"{stage.name}, epoch {now.epoch} of {stage.epochs}, steps", len(order)) as advance:
         advance(now.step)
         for images in run.images.batches(order[now.step :], skip_broken=config.broken == "skip"):
             done = (now.epoch - 1) * len(order) + now.step

@@ -65,7 +65,7 @@ def with_plan(config: Config, split: TrainingSplit) -> Config:
         seconds = step * scored
     seconds += scored * _DECODING / max(1, worker_count(config.workers))
     where = "1 GPU" if device.type == "cuda" else f"{torch.get_num_threads()} cores"
-    log.info(f"plan: {why} ({images:,} images to learn from, {where}); --recipe NAME trains in another way")
+    log.info(f"plan: {why} ({plural(images, 'image')} to learn from, {where}); --recipe NAME trains in another way")
     log.info(f"      this takes about {describe_seconds(seconds)}")
     if seconds > _LONG:
         log.info("      to be faster: fewer images first (--hide images=0.1), --image-size 224, or a smaller backbone")

@@ -114,7 +114,7 @@ class EpochRecord:
 
     def describe(self, epochs: int, select: str) -> str:
         """One line for a person; `epochs` of the stage, `select` the metric that chooses the best."""
-        words = [f"{self.stage} {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
+        words = [f"{self.stage}, epoch {self.epoch} of {epochs}", f"loss {self.loss:.4f}"]
         shown = dict.fromkeys([select, "mAP", "CF1", "OF1"])
         words += [f"{name} {self.val[name]:.1%}" for name in shown if isinstance(self.val.get(name), float)]
         return "  ".join([*words, f"{self.seconds + self.val_seconds:.1f} s"])

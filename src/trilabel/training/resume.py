@@ -44,6 +44,7 @@ def restore(job: Job, config: Config) -> None:
         raise TrilabelError(f"{job.folder.last}: missing, though epochs are done; restore it or start a new run")
     history.check(job.folder.metrics, job.state.progress.records)
     if job.processes.is_first:
+        job.folder.mark_begun()
         job.folder.change_config(config)
         history.cut(job.folder.metrics, job.state.progress.records)
 

@@ -115,6 +115,11 @@ class RunFiles:
         return self.path / "mistakes.csv"
 
     @property
+    def finished(self) -> Path:
+        """There once a run has come to its end: how many epochs it has."""
+        return self.path / "finished.json"
+
+    @property
     def left_out(self) -> Path:
         """What is wrong with each image that could not be opened, one per line."""
         return self.path / "left_out.txt"

@@ -28,6 +28,7 @@ from trilabel.training.run_lock import lock_lost
 from trilabel.training.trained_model import load_classifier
 
 _DESCRIPTION, _VERSIONS = "config.json", "versions.json"
+_OTHERWISE = "pass overwrite=True, or resume=True to go on with its run"
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,11 @@ class RunFolder(RunFiles):
             raise TrilabelError(f"{file}: not a list of ids; restore or remove it")
         return found
 
-    def check(self, resume: bool, overwrite: bool) -> None:
+    def check(self, resume: bool, overwrite: bool, otherwise: str = _OTHERWISE) -> None:
         """Raises an error if the folder is not empty, unless a run is resumed or overwritten; changes nothing.
 
-        What a run leaves that was killed before its config.json was there is no run, and does not count.
+        otherwise: what to do about a run that is there, other than to choose another folder. What a run leaves that was
+        killed before its config.json was there is no run, and does not count.
         """
         if resume:
             if not self.is_described():
@@ -81,7 +83,7 @@ class RunFolder(RunFiles):
             if not self._is_run():
                 raise TrilabelError(f"{self.path}: this folder exists and is not a trilabel run; choose another")
             if not overwrite:
-                raise TrilabelError(f"{self.path}: this folder exists; choose another, or pass --resume or --overwrite")
+                raise TrilabelError(f"{self.path}: this folder exists; choose another, or {otherwise}")
 
     def is_described(self) -> bool:
         """Whether there is a run, which then can be resumed."""
@@ -159,6 +161,17 @@ class RunFolder(RunFiles):
     def read(self) -> RunDescription:
         """The description that `describe` wrote."""
         return read_description(self.path / _DESCRIPTION)
+
+    def mark_finished(self, epochs: int) -> None:
+        """Notes that nothing is left to do; call it last."""
+        try:
+            write_text(self.finished, json.dumps({"epochs": epochs}))
+        except OSError as error:
+            raise system_error(error, self.path, "resume the run") from error
+
+    def mark_begun(self) -> None:
+        """Takes back `mark_finished`: the run goes on."""
+        self.finished.unlink(missing_ok=True)
 
     def append_record(self, record: EpochRecord, number: int) -> None:
         """Adds the line of an epoch to the `number` lines of metrics.jsonl."""

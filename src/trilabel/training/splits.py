@@ -19,6 +19,9 @@ HELD_OUT = "held-out"  # the split that a share of the training images becomes
 _SPLIT_SEED = 0  # not the run's: runs with different seeds should choose their epoch on the same images
 
 
+_FOR_LATER = ("test", "val", "train")  # splits that everybody knows: nobody is told that they are kept
+
+
 class TrainingSplit(NamedTuple):
     """A data set, its training rows, and the validation rows on which the epoch is chosen."""
 
@@ -83,7 +86,16 @@ def split_for_training(dataset: Dataset, config: Config) -> TrainingSplit:
             f"validation split {name!r}; "
             "an epoch must not be chosen on images that were learned from"
         )
+    _tell_unused(dataset, np.union1d(train, val))
     return TrainingSplit(dataset, train, val)
+
+
+def _tell_unused(dataset: Dataset, used: NDArray[np.int64]) -> None:
+    """Says which splits are of no use here, as one with a mistyped name would be."""
+    for name, rows in dataset.splits.items():
+        unused = len(np.setdiff1d(rows, used)) if name not in _FOR_LATER else 0
+        if unused:
+            log.info(f"{plural(unused, 'image')} of split {name!r} {'is' if unused == 1 else 'are'} not used")
 
 
 def _as_share(text: str) -> float | None:

@@ -164,7 +164,7 @@ def test_image_column_by_name_or_first(tmp_path):
 
 def test_columns_that_are_no_classes(tmp_path):
     path = table(tmp_path, "image,sex,cat\na.jpg,F,1\n")
-    assert "(if 'sex' is not a class, pass it in ignore; if it contains tags, pass its name as tags)" in refusal(path)
+    assert "(if 'sex' is not a class, pass ignore=['sex']; if it contains tags, pass tags='sex')" in refusal(path)
     assert read(path, ignore=["sex"]).classes == ["cat"]
     assert refusal(path, ignore=["age"]) == "FILE: no column called 'age' to ignore"
     long = read(table(tmp_path, "image,label,value,who\na.jpg,cat,1,me\n", "long.csv"))
@@ -176,7 +176,7 @@ def test_all_columns_that_are_no_classes_are_named_at_once(tmp_path):
     assert told == (
         "FILE, row 2: value 'Female' for image 'CheXpert-v1.0-small/train/patient00001/study1/view1_frontal.jpg', "
         "class 'Sex': use 1 present, 0 absent, empty unknown (if 'Sex', 'Age', 'Frontal/Lateral' and 'AP/PA' are no "
-        "classes, pass them in ignore; if one of them contains tags, pass its name as tags)"
+        "classes, pass ignore=['Sex', 'Age', 'Frontal/Lateral', 'AP/PA']; if one of them contains tags, pass tags=NAME)"
     )
     many = ",".join(f"c{number}" for number in range(30))
     told = refusal(table(tmp_path, f"image,{many}\na,{','.join('x' * 30)}\n"))
@@ -254,7 +254,9 @@ def test_images_are_found_below_a_folder(tmp_path):
     expected = [str(tmp_path / "photos" / name) for name in ("7.JPG", "deep/8.png", "NA.webp", "9", "x.jpg")]
     assert list(dataset.paths) == [*expected, "/data/y.jpg"]
     assert dataset.ids[2] == "NA"
-    assert dataset.notes[-1] == f"1 images named without extension have no file in {tmp_path / 'photos'}"
+    assert (
+        dataset.notes[-1] == f"1 images without the ending of an image (.jpg, …) have no file in {tmp_path / 'photos'}"
+    )
     with pytest.raises(TrilabelError, match="nowhere: no such folder of images"):
         read(path, images=tmp_path / "nowhere")
 
@@ -630,9 +632,15 @@ def test_several_labels_in_a_cell_of_a_column_called_label(tmp_path):
     assert len(read(repeated).classes) == 4  # a row for each label
 
 
+def test_a_column_called_tag_holds_them_if_it_has_words(tmp_path):
+    assert read(table(tmp_path, "image,tag\na.jpg,cat;dog\nb.jpg,dog\n")).classes == ["cat", "dog"]
+    assert read(table(tmp_path, "image,tag\na.jpg,1\nb.jpg,0\n")).classes == ["tag"]
+    assert read(table(tmp_path, "image,tag,tags\na.jpg,x7,cat;dog\nb.jpg,x8,dog\n")).classes == ["cat", "dog"]
+
+
 def test_which_column_holds_the_tags(tmp_path):
     (tmp_path / "t.csv").write_text("image,age,words\n1.jpg,5,a;b\n")
-    with pytest.raises(TrilabelError, match="'words'; which one contains the tags\\? pass its name as tags"):
+    with pytest.raises(TrilabelError, match="'words'; which one contains the tags\\? pass tags=NAME"):
         read(tmp_path / "t.csv", layout="tags")
     assert read(tmp_path / "t.csv", layout="tags", ignore=["age"]).classes == ["a", "b"]
     (tmp_path / "t.csv").write_text("image,tags\n1.jpg,1\n2.jpg,0\n")
@@ -682,7 +690,7 @@ def test_a_table_without_header_is_not_misread(tmp_path):
         assert refusal(table(tmp_path, f"{line}\n", name)).endswith(
             "(image, and the classes, separated like the cells)"
         )
-    assert "or pass format=list if these are numbers" in refusal(table(tmp_path, "a.jpg,3,b\n"))
+    assert "or pass format='list' if these are numbers" in refusal(table(tmp_path, "a.jpg,3,b\n"))
 
 
 @pytest.mark.parametrize(
@@ -698,7 +706,7 @@ def test_other_columns_of_a_long_table_are_left_out(tmp_path, text):
     assert dataset.classes == ["cat", "dog"] and dataset.labels.to_signed().tolist() == [[1, 1], [0, 1]]
     assert dataset.notes[-1].startswith("columns left out: ")
     unclear = table(tmp_path, "image,label,cat,dog\na.jpg,sea,1,0\n")
-    assert refusal(unclear).endswith("pass layout='long' to read that, or ignore=label to read the others")
+    assert refusal(unclear).endswith("pass layout='long' to read that, or ignore=['label'] to read the others")
     assert read(unclear, layout="long").classes == ["sea"]
     assert read(unclear, ignore=["label"]).classes == ["cat", "dog"]
 
@@ -726,7 +734,7 @@ def test_tags_among_other_columns(tmp_path):
     assert read(tmp_path / "t.csv").classes == ["tags", "cat"]
     (tmp_path / "t.csv").write_text("Bild,Wort\na.jpg,See\n")
     assert refusal(tmp_path / "t.csv").endswith(
-        "(if 'Wort' is not a class, pass it in ignore; if it contains tags, pass its name as tags)"
+        "(if 'Wort' is not a class, pass ignore=['Wort']; if it contains tags, pass tags='Wort')"
     )
 
 
@@ -745,7 +753,7 @@ def test_lists_that_are_complete(tmp_path, text):
 @pytest.mark.parametrize("cell", ["2", "nan", "NA", "3.5", "-"])
 def test_numbers_and_holes_in_a_column_called_labels_are_no_tags(tmp_path, cell):
     (tmp_path / "t.csv").write_text(f"image,cat,labels\na.jpg,1,1\nb.jpg,0,{cell}\n")
-    assert "row 3: value" in (told := refusal(tmp_path / "t.csv")) and "pass its name as tags" in told
+    assert "row 3: value" in (told := refusal(tmp_path / "t.csv")) and "pass tags='labels'" in told
     (tmp_path / "t.csv").write_text("image,tags\na.jpg,1\nb.jpg,0\n")
     assert read(tmp_path / "t.csv").labels.to_signed().tolist() == [[1], [-1]]
 
@@ -812,7 +820,18 @@ def test_words_for_values(tmp_path):
     assert dataset.classes == ["Cat", "Dog"] and dataset.labels.to_signed().tolist() == [[1, -1], [0, 1], [-1, 0]]
     assert "columns left out: sex, age" in dataset.notes
     told = refusal(path, class_columns=["Cat", "Dog"])
-    assert "empty unknown, or say in positive_values, negative_values or unknown_values what 'YES' means (if" in told
+    assert told.endswith(
+        "empty unknown, or pass positive_values=['yes'], negative_values=['No'], unknown_values=['n/a', '?']"
+    )
+    strange = refusal(path)
+    assert strange.endswith("(if 'sex' and 'age' are no classes, pass ignore=['sex', 'age']; if one of them contains "
+                            "tags, pass tags=NAME)")  # fmt: skip
+    assert "or pass positive_values=['yes'], negative_values=['No'], unknown_values=['n/a', '?'] (if" in strange
+    vague = refusal(table(tmp_path, "image,cat\na,yes\nb,no\nc,perhaps\nd,1\n", "vague.csv"))
+    assert vague.endswith(
+        "or pass positive_values=['yes'], negative_values=['no'], and 'perhaps' in one of positive_values=WORDS, "
+        "negative_values=WORDS, unknown_values=WORDS"
+    )
     assert "'yes' is given two meanings; give it one" in refusal(path, positive_values=["YES"], unknown_values=["yes"])
     long = table(tmp_path, "image,label,value\n1.jpg,cat,positive\n1.jpg,dog,negative\n", "long.csv")
     both = read(long, positive_values=["positive"], negative_values=["negative"])
@@ -864,7 +883,7 @@ def test_folders_of_splits(tmp_path):
     assert Path(dataset.paths[0]).is_file()
     (root / "valid/_classes.csv").write_text("filename,cat\nc.jpg,2\n")
     assert refusal(root) == f"FILE/valid/_classes.csv, row 2: value '2' for image 'c.jpg', class 'cat': {USE}" + (
-        " (if 'cat' is not a class, pass it in ignore)"
+        " (if 'cat' is not a class, pass ignore=['cat'])"
     )
 
 
@@ -900,7 +919,7 @@ def test_a_comma_at_the_end_of_each_line(tmp_path):
     assert dataset.classes == ["Cardiomegaly", "Emphysema", "No Finding"]
     assert dataset.labels.to_signed().tolist() == [[1, 0, 0], [1, 1, 0], [-1, -1, 1]]
     told = refusal(table(tmp_path, rows))
-    assert "value 'Cardiomegaly'" in told and "if one of them contains tags, pass its name as tags" in told
+    assert "value 'Cardiomegaly'" in told and "if one of them contains tags, pass tags=NAME" in told
     assert read(table(tmp_path, "image,cat,,\n1.jpg,1,,\n")).classes == ["cat"]
     assert "columns 3, 4 have no name" in refusal(table(tmp_path, "image,cat,,\n1.jpg,1,,\n2.jpg,1,0,\n"))
 
@@ -910,5 +929,5 @@ def test_a_column_of_lists_under_any_name(tmp_path):
     path.write_text("Id,Genre\ntt1,\"['Drama', 'War']\"\ntt2,\ntt3,['War']\n")
     assert read(path).classes == ["Drama", "War"] and read(path).labels.known == 3
     path.write_text("Id,a,b\n1,['x'],['y']\n")  # which of the two?
-    with pytest.raises(TrilabelError, match="if one of them contains tags, pass its name as tags"):
+    with pytest.raises(TrilabelError, match="if one of them contains tags, pass tags=NAME"):
         read(path)

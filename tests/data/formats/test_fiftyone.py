@@ -203,14 +203,14 @@ def test_fields(tmp_path):
         {"samples": [{"filepath": "/x/1.jpg", "tags": None, "weather": weather, "things": tags}]},
     )
     assert refusal(tmp_path) == (
-        "ROOT/samples.json: samples have labels in several fields; pass field, one of weather, things"
+        "ROOT/samples.json: samples have labels in several fields; pass field=NAME, one of weather, things"
     )
     dataset = read(tmp_path, field="things")
     assert dataset.classes == ["a", "b"] and dataset.ids == ["/x/1.jpg"] and dataset.paths[0] == "/x/1.jpg"
     assert dataset.notes == (RULE, "labels are those of field things; left out: weather")
     assert read(tmp_path, field="weather").classes == ["sunny"]
     assert refusal(tmp_path, field="thing") == (
-        "ROOT/samples.json: samples have no labels called 'thing'; pass field, one of weather, things"
+        "ROOT/samples.json: samples have no labels called 'thing'; pass field=NAME, one of weather, things"
     )
 
 

@@ -372,7 +372,7 @@ def test_other_mistakes(tmp_path):
     table(tmp_path, "file_name,text\n1.jpg,hello\n")
     assert refusal(tmp_path) == (
         "ROOT: no column of 0 and 1 and none called labels, label, tags or objects, only file_name, text; "
-        "pass column, the one that contains labels"
+        "pass column=NAME, the one that contains labels"
     )
     assert refusal(tmp_path, column="tag") == "ROOT: no column 'tag' here, only file_name, text"
     jsonl(tmp_path, ONE)

@@ -137,7 +137,8 @@ def test_where_images_are(file, tmp_path):
         ("my photo.jpg 3\n", ", line 1: 'photo.jpg' is not the number of a class; use whole numbers from 0"),
         (
             "a.jpg,0\nb.jpg,5\n",
-            ", line 2: there is no class 5: ROOT/classes.txt names 5, the first is 0; pass the right file as classes",
+            ", line 2: there is no class 5: ROOT/classes.txt names 5, the first is 0; "
+            "pass the right file as classes=FILE",
         ),
         (",1\n", ", line 1: ',1' names no image"),
         ("a.jpg,1\nb.jpg\na.jpg,2\n", ", line 3: image 'a.jpg' is listed twice, first in line 1; remove one"),
@@ -145,7 +146,8 @@ def test_where_images_are(file, tmp_path):
         ("", ": is empty; each line of a list must have an image and the numbers of its classes"),
         (
             "a.jpg,0,1,0\nb.jpg,1,1,0\n",
-            ": every line has 3 cells of 0 and 1, but ROOT/classes.txt names 5 classes; pass the right file as classes",
+            ": every line has 3 cells of 0 and 1, but ROOT/classes.txt names 5 classes; "
+            "pass the right file as classes=FILE",
         ),
     ],
 )
@@ -165,7 +167,7 @@ def test_numbers_beyond_all_measure(file):
     file.write_text("a.jpg,1000000\n")
     assert refusal(file) == (
         "ROOT/train.csv, line 1: there is no class 1000000: at most 1,000,000 are read, the first is 0; "
-        "pass the right file as classes"
+        "pass the right file as classes=FILE"
     )
     file.write_text(f"a.jpg,{'9' * 5000}\n")
     assert refusal(file).endswith("9…' is not the number of a class; use whole numbers from 0")

@@ -72,7 +72,8 @@ def test_faults(path, monkeypatch):
     path.write_bytes(content[:-20])
     assert refusal(path).startswith("FILE: cannot be read as a table (")
     pd.DataFrame({"image": [{"bytes": b"x", "path": "1.jpg"}], "cat": [1]}).to_parquet(path)
-    assert refusal(path, format="csv") == "FILE: column 'image' contains the images themselves; pass format=huggingface"
+    told = refusal(path, format="csv")
+    assert told == "FILE: column 'image' contains the images themselves; pass format='huggingface'"
     pd.DataFrame({"image": ["1.jpg"] * 100_000, "cat": 1}).to_parquet(path)
     monkeypatch.setenv("TRILABEL_MAX_TEXT_BYTES", "1000000")
     assert "1,600,000 bytes in memory, more than the 1,000,000 allowed" in refusal(path)

@@ -91,7 +91,7 @@ def test_annotations_of_a_devkit_alone(tmp_path):
     dataset = tl.data.read(root)
     assert dataset.classes == ["car", "dog", "train"]
     assert splits_of(dataset) == {"test": [0], "val": [1], "train": [2, 3]}
-    with pytest.raises(tl.errors.TrilabelError, match="for annotations alone pass format=voc-xml"):
+    with pytest.raises(tl.errors.TrilabelError, match="for annotations alone pass format='voc-xml'"):
         tl.data.read(root, "voc")
 
 

@@ -189,7 +189,9 @@ def format_of(path: Path, format: str | None) -> str:
     )
     if path.is_dir():
         hint += "; if sub-folders are classes, give the folder that contains them, or pass format='folder'"
-    raise TrilabelError(f"{path}: not recognized as any of these formats: {known}; if it is one, pass format{hint}")
+    raise TrilabelError(
+        f"{path}: not recognized as any of these formats: {known}; if it is one, pass format=NAME{hint}"
+    )
 
 
 def describe_formats() -> dict[str, dict[str, Any]]:

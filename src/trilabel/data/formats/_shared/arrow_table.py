@@ -68,7 +68,7 @@ class ArrowTable(TableFile):
         for field in self._opened.schema:
             if str(field.type).startswith("struct<bytes: binary"):
                 raise TrilabelError(
-                    f"{self.path}: column {field.name!r} contains the images themselves; pass format=huggingface"
+                    f"{self.path}: column {field.name!r} contains the images themselves; pass format='huggingface'"
                 )
 
     def __exit__(self, *_: object) -> None:

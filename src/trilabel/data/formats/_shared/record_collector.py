@@ -122,7 +122,7 @@ class RecordCollector:
         if not classes:
             raise TrilabelError(
                 f"{self.path}: no column of 0 and 1 and none called {', '.join(self.lists)} or objects, only "
-                f"{', '.join(self.seen)}; pass column, the one that contains labels"
+                f"{', '.join(self.seen)}; pass column=NAME, the one that contains labels"
             )
         found = []
         for column, name in enumerate(classes):

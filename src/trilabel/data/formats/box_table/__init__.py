@@ -120,7 +120,7 @@ def _read_file(path: Path, root: Path, boxes: bool) -> Dataset:
         raise TrilabelError(f"{path}: {error}") from None
     paths, missing = locate(root, rows.ids)
     paths, notes = moved(paths, [root, root / "images"])
-    notes += [f"{missing} images named without extension have no file in {root}"] if missing else []
+    notes += [f"{missing} images without the ending of an image (.jpg, …) have no file in {root}"] if missing else []
     splits = {name: _rows_in(rows.splits, name) for name in dict.fromkeys(rows.splits) if name}
     if not boxes:
         return Dataset(rows.ids, paths, labels, splits, notes=tuple(notes))

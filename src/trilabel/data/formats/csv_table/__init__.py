@@ -206,6 +206,8 @@ def _is_no_label(text: str) -> bool:
 def _has_tags(file: TableFile, names: list[str], ignore: Sequence[str]) -> bool:
     """Whether there is one column called tags or similar with words in it, or one called label with lists."""
     called = [column for column, name in enumerate(names) if name in TAG_COLUMNS and name not in ignore]
+    if len(called) > 1:  # one is the tag of something else
+        called = [column for column in called if names[column] != "tag"]
     lists = [names.index("label")] if "label" in names and "value" not in names else []
     if len(called) != 1 and not lists:
         return False
@@ -261,4 +263,4 @@ def _notes(
     if table.split >= 0 and in_no_split:
         yield f"{in_no_split} images are in no split"
     if missing:
-        yield f"{missing} images named without extension have no file in {root}"
+        yield f"{missing} images without the ending of an image (.jpg, …) have no file in {root}"

@@ -1,6 +1,6 @@
 """Finding the row of a table that contains an error: slow, and done only if there is one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from trilabel.data.formats._shared.table_file import TableFile
@@ -11,8 +11,13 @@ from trilabel.data.image_paths import split_name
 from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
-_WORDS = {"yes", "no", "na", "n/a", "nan", "none", "null", "?", "-", "positive", "negative", "pos", "neg", "present"}
-_WORDS |= {"absent", "unknown"}
+_WORDS = {
+    "positive_values": {"yes", "y", "positive", "pos", "present"},
+    "negative_values": {"no", "n", "negative", "neg", "absent"},
+    "unknown_values": {"na", "n/a", "nan", "none", "null", "?", "-", "unknown", "uncertain", "unsure"},
+}
+_OPTION = {word: option for option, words in _WORDS.items() for word in words}
+_MOST_NAMED = 9
 _MOST_ROWS = 20_000  # below the first wrong cell, in which to look for other columns with such cells
 
 
@@ -60,9 +65,7 @@ def _check_row(
         values = [(row[table.label], row[table.value])]
     for name, text in values:
         if cells.sign(text) == NO_LABEL:
-            hint = _hint(
-                table, _no_classes(table, cells, [row, *(cells for _, cells in islice(below, _MOST_ROWS))]), text
-            )
+            hint = _hint(table, _unread(table, cells, [row, *(others for _, others in islice(below, _MOST_ROWS))]))
             raise TrilabelError(
                 f"{where}: value {shown(text)} for image {_image(image)}, class {shown(name)}: "
                 f"use 1 present, 0 absent, empty unknown{hint}"
@@ -71,25 +74,47 @@ def _check_row(
             raise TrilabelError(f"{where}: value {shown(text)} for image {_image(image)}, but no label is named")
 
 
-def _no_classes(table: TableLayout, cells: CellReader, rows: Sequence[list[str]]) -> list[int]:
-    """The columns of a wide table that have cells which are no labels."""
-    whole = [row for row in rows if len(row) == len(table.header)]
-    return [column for column in table.classes if any(cells.sign(row[column]) == NO_LABEL for row in whole)]
+def _unread(table: TableLayout, cells: CellReader, rows: Sequence[list[str]]) -> dict[int, dict[str, str]]:
+    """Of each column with cells that are no labels: these texts, in small letters and as they are written first."""
+    columns = table.classes if table.value < 0 else [table.value]
+    found: dict[int, dict[str, str]] = {}
+    for row in rows:
+        for column in columns if len(row) == len(table.header) else ():
+            if cells.sign(text := row[column].strip()) == NO_LABEL:
+                found.setdefault(column, {}).setdefault(text.lower(), text)
+    return found
 
 
-def _hint(table: TableLayout, columns: list[int], text: str) -> str:
-    """What to do about a word for a label, or about columns that may be no classes; all are named at once."""
-    said = ""
-    if text.strip().lower() in _WORDS:
-        said = f", or say in positive_values, negative_values or unknown_values what {shown(text.strip())} means"
-    if not columns:
-        return said
-    names = listed(table.header[column] for column in columns)
-    them = "is not a class, pass it" if len(columns) == 1 else "are no classes, pass them"
-    tags = (
-        text.strip()[:1].isalpha()
-        or is_list(text)
-        or any(table.header[column].lower() in TAG_COLUMNS for column in columns)
-    )
-    one = "it contains" if len(columns) == 1 else "one of them contains"
-    return f"{said} (if {names} {them} in ignore{f'; if {one} tags, pass its name as tags' if tags else ''})"
+def _hint(table: TableLayout, unread: Mapping[int, Mapping[str, str]]) -> str:
+    """What to do about words for labels, and about columns that may be no classes; all are named at once."""
+    with_words = [column for column, texts in unread.items() if _are_words_for_labels(table, column, texts)]
+    strange = sorted(unread.keys() - set(with_words) - {table.value})
+    words = {small: text for column in with_words for small, text in unread[column].items()}
+    return _about_words(words) + (_about_columns(table, strange, unread) if strange else "")
+
+
+def _are_words_for_labels(table: TableLayout, column: int, texts: Mapping[str, str]) -> bool:
+    """Whether most different texts of a column are words that surely mean present, absent or unknown."""
+    return table.header[column].lower() not in TAG_COLUMNS and 2 * len(texts.keys() & _OPTION.keys()) > len(texts)
+
+
+def _about_words(words: Mapping[str, str]) -> str:
+    given = {option: [text for small, text in words.items() if _OPTION.get(small) == option] for option in _WORDS}
+    said = ", ".join(f"{option}={texts}" for option, texts in given.items() if texts)
+    if not said:
+        return ""
+    others = [text for small, text in words.items() if small not in _OPTION]
+    more = f", and {listed(others)} in one of {', '.join(f'{option}=WORDS' for option in _WORDS)}" if others else ""
+    return f", or pass {said}{more}"
+
+
+def _about_columns(table: TableLayout, columns: Sequence[int], unread: Mapping[int, Mapping[str, str]]) -> str:
+    names, one = [table.header[column] for column in columns], len(columns) == 1
+    are = "is not a class" if one else "are no classes"
+    whole = len(names) <= _MOST_NAMED and all(shown(name) == repr(name) for name in names)
+    ignored = names if whole else "NAMES"
+    firsts = [next(iter(unread[column].values())) for column in columns]
+    tags = any(text[:1].isalpha() or is_list(text) for text in firsts) or {*map(str.lower, names)} & {*TAG_COLUMNS}
+    known = repr(names[0]) if one and whole else "NAME"
+    hint = f"; if {'it contains' if one else 'one of them contains'} tags, pass tags={known}" if tags else ""
+    return f" (if {listed(names)} {are}, pass ignore={ignored}{hint})"

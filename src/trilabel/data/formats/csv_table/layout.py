@@ -9,7 +9,7 @@ from trilabel.data.text_files import shown
 from trilabel.errors import TrilabelError
 
 IMAGE_COLUMNS = ("image", "id", "filename", "file", "path")
-TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
+TAG_COLUMNS = ("tags", "labels", "classes", "categories", "keywords", "tag")
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,19 @@ def find_columns(
         called = [column for name in (*TAG_COLUMNS, "label") for column in rest if names[column] == name]
         tags = tags_column if tags_column >= 0 else next(iter(called), rest[0] if len(rest) == 1 else -1)
         if tags < 0:
-            raise TrilabelError(f"{found} which one contains the tags? pass its name as tags")
+            raise TrilabelError(f"{found} which one contains the tags? pass tags=NAME")
         left_out = [header[column] for column in rest if column != tags]
         return TableLayout(header, max(image, 0), file, split, tags=tags, left_out=left_out)
     if layout == "wide" or (layout == "auto" and not {label, value} & set(rest)):
         if not rest:
             raise TrilabelError(
                 f"{found} a wide table needs image and a column for each class (are the cells separated by "
-                f"{delimiter!r}? if not, pass delimiter)"
+                f"{delimiter!r}? if not, pass delimiter=MARK)"
             )
         return TableLayout(header, max(image, 0), file, split, classes=rest)
     left_out = [header[column] for column in rest if column not in (label, value)]
     if image < 0 and label >= 0:
-        raise TrilabelError(f"{found} which one contains the images? pass its name as image")
+        raise TrilabelError(f"{found} which one contains the images? pass image=NAME")
     if image < 0 or label < 0:
         raise TrilabelError(
             f"{found} a long table needs image, label and value, or just image and label (if these are classes, "
@@ -83,7 +83,7 @@ def find_columns(
     if value < 0 and left_out and not beside_label and layout != "long":
         raise TrilabelError(
             f"{found} are {listed(left_out)} classes, or is the label in 'label'? pass layout='long' to read that, or "
-            f"ignore=label to read the others"
+            f"ignore=['label'] to read the others"
         )
     return TableLayout(header, image, file, split, label, value, left_out=left_out, sure=layout == "long")
 
@@ -93,7 +93,7 @@ def _refuse_without_header(path: Path, header: list[str]) -> None:
     name, *others = header if len(header) > 1 else header[0].split()
     if is_image(name):
         numbers = not others or not set(others) <= {"0", "1", "-1"}  # two cells of 0 and 1 would be taken for numbers
-        hint = ", or pass format=list if these are numbers of classes" if numbers else ""
+        hint = ", or pass format='list' if these are numbers of classes" if numbers else ""
         raise TrilabelError(
             f"{path}, row 1: {shown(name)} is an image, not the name of a column; write a header above it (image, and "
             f"the classes, separated like the cells){hint}"

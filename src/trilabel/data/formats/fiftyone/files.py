@@ -109,7 +109,7 @@ def read_samples(document: Json, field: str | None, found: Samples) -> None:
             if fields
             else "no labels"
         )
-        choice = f"; pass field, one of {', '.join(fields)}" if fields else "; export them with label fields"
+        choice = f"; pass field=NAME, one of {', '.join(fields)}" if fields else "; export them with label fields"
         raise TrilabelError(f"{document.file}: samples have {which}{choice}")
     found.classes = _declared(document.file.with_name("metadata.json"), str(field))
     nameless = torn = 0

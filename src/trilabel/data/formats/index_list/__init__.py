@@ -67,7 +67,7 @@ def read(
     if width and names is not None and len(names) != width:
         raise TrilabelError(
             f"{path}: every line has {width} cells of 0 and 1, but {source} names {len(names)} classes; pass the right "
-            "file as classes"
+            "file as classes=FILE"
         )
     if names is None:
         names = Names.numbered(width or int(numbers.max(initial=0)) + 1)

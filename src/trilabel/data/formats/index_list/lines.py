@@ -113,7 +113,7 @@ class _Numbers(dict[str, int]):
             raise ValueError(f"{shown(text.strip())} is not the number of a class; use whole numbers from 0")
         if number >= self.classes:
             has = f"{self.named_by} names {self.classes}" if self.named_by else f"at most {self.classes:,} are read"
-            raise ValueError(f"there is no class {number}: {has}, the first is 0; pass the right file as classes")
+            raise ValueError(f"there is no class {number}: {has}, the first is 0; pass the right file as classes=FILE")
         return self.setdefault(text, number)
 
 

@@ -128,7 +128,7 @@ def _image_sets(main: Path, trainval: bool) -> dict[str, dict[str, Path]]:
     if not any(sets[split] for split in there):
         raise TrilabelError(
             f"{main}: no image sets with labels, such as dog_train.txt, in this folder; for annotations alone pass "
-            "format=voc-xml"
+            "format='voc-xml'"
         )
     return {split: sets[split] for split in there}
 

@@ -82,7 +82,7 @@ class _Sample(NamedTuple):
         """The image; None if there is none."""
         found = [end for end in self.parts if (end == wanted if wanted else is_image(f".{end}"))]
         if len(found) > 1:
-            raise self.error(f"has several images ({', '.join(found)}); pass image, the ending of the one to use")
+            raise self.error(f"has several images ({', '.join(found)}); pass image=ENDING, that of the one to use")
         return self.parts[found[0]] if found else None
 
     def cells(self, opened: IO[bytes], column: str | None, classes: list[str]) -> Iterator[tuple[str, Any]]:
