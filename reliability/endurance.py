@@ -71,7 +71,7 @@ class _Sampler(logging.Handler):
         self.run, self.every, self.samples = run, every, samples
 
     def emit(self, record: logging.LogRecord) -> None:
-        found = re.match(r"fine-tune (\d+)/", record.getMessage())
+        found = re.match(r"fine-tune, epoch (\d+) of", record.getMessage())
         if found is None or int(found[1]) % self.every:
             return
         gc.collect()

@@ -105,9 +105,11 @@ class Train:
     def _show_finished(self, folder: Path) -> None:
         from trilabel.report.page import default_path
         from trilabel.training.run_folder import RunFolder
+        from trilabel.training.run_lock import lock_run
 
         trust_options(RunFolder(folder).read().config.head)  # a file that is not trusted is told before anything else
-        log.info(f"{folder} is finished; to train on, pass more --epochs")
+        with lock_run(folder):  # puts away what a run leaves that was killed when all was done
+            log.info(f"{folder} is finished; to train on, pass more --epochs")
         run, page = RunFolder(folder).run(), default_path([folder])
         _print_result(run, page if page.is_file() else _write_page(run), self.json)
 

@@ -77,7 +77,7 @@ def test_what_may_be_meant(tmp_path):
     grow(tmp_path, "labels.csv", "old.csv", "images/1.jpg")
     with pytest.raises(
         TrilabelError,
-        match=r"pass format; it contains labels.csv, old.csv: give the path of that file; if sub-folders are",
+        match=r"pass format=NAME; it contains labels.csv, old.csv: give the path of that file; if sub-folders are",
     ):
         tl.data.read(tmp_path)
 
