@@ -30,7 +30,7 @@ WAN = ("assume-negative", {"weight": None})
         (HALF_FULL, None, ("posterior", {})),  # shares of the full half
         (MANY_AT_RANDOM, None, ("posterior", {})),  # fitted
         (MANY_AT_RANDOM, AT_RANDOM[:100], ("posterior", {})),
-        (AT_RANDOM, None, ("posterior", {})),  # fitted, too
+        (AT_RANDOM, None, ("known-only", {})),  # too few to fit
         (one_named(TRUTH), None, ("posterior", {})),  # one of k
         (FEW_NEGATIVES, None, ("known-only", {})),
         (TAGS, None, WAN),
@@ -53,8 +53,8 @@ def test_settings_of_the_user_say_more():
     assert choose_method(AT_RANDOM, FULL, {"normalize": "image"})[:2] == ("known-only", {"normalize": "image"})
     assert choose_method(TAGS, FULL, {"smoothing": 0.2})[:2] == ("posterior", {"smoothing": 0.2})
     assert choose_method(TAGS, None, {"smoothing": 0.2})[:2] == ("assume-negative", {"smoothing": 0.2})
-    assert choose_method(FEW_NEGATIVES, None, {"smoothing": 0.2})[:2] == ("known-only", {"smoothing": 0.2})
-    assert choose_method(FEW_NEGATIVES, None, {"rates": "fit"})[:2] == ("posterior", {"rates": "fit"})
+    assert choose_method(AT_RANDOM, None, {"smoothing": 0.2})[:2] == ("known-only", {"smoothing": 0.2})
+    assert choose_method(AT_RANDOM, None, {"rates": "fit"})[:2] == ("posterior", {"rates": "fit"})
     with pytest.raises(TrilabelError, match="needs fully labelled images, and there are none"):
         choose_method(TAGS, None, {"rates": "shares"})
 

@@ -164,3 +164,18 @@ def test_a_run_of_a_method_that_knows_rates_decides_by_them(val, tmp_path):
     assert "weigh the more" in model.decisions.basis
     assert model.predict(partial.images[test].numpy()).scores.mean() == pytest.approx(share, abs=0.03)
     assert model.evaluate(partial, "test")["calibration_error"] < 0.05
+
+
+def test_a_class_that_scores_say_nothing_of_is_not_called_present_everywhere() -> None:
+    """With few known labels the best F1 on them may be that of calling all present."""
+    draw = np.random.default_rng(0)
+    for seed in range(10):
+        signs = np.where(np.random.default_rng(seed).random((120, 4)) < [0.3, 0.3, 0.3, 0.04], 1, -1).astype(np.int8)
+        signs[0] = 1
+        logits = torch.from_numpy(2.0 * signs + draw.standard_normal(signs.shape))
+        logits[:, 3] = torch.from_numpy(draw.standard_normal(120)) - 3
+        labels = Labels.from_signed(signs)
+        found = fit_decisions(logits, labels, ExpectedPositives(1.0, "given"))
+        assert found is not None
+        share = (signs > 0).mean(0)
+        assert (np.array(found.thresholds) >= share / (1 + share) - 1e-9).all()

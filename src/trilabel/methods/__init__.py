@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trilabel.errors import TrilabelError
 from trilabel.labels import Labels
 from trilabel.methods.assume_negative import AssumeNegative
@@ -16,7 +18,8 @@ from trilabel.methods.known_only import KnownOnly
 from trilabel.methods.label_rnn import LabelRnn
 from trilabel.methods.large_loss import LargeLoss
 from trilabel.methods.latent_noise import LatentNoise
-from trilabel.methods.posterior import Posterior
+from trilabel.methods.posterior import Posterior, PosteriorSettings
+from trilabel.methods.posterior.sources import find_source
 from trilabel.methods.ranking import Ranking
 from trilabel.methods.robust import Hill, Splc
 from trilabel.methods.role import Role
@@ -62,6 +65,12 @@ METHODS: Registry[type[Method[Any]]] = Registry(
     "method", BUILT_IN, "a class derived from trilabel.methods.Method", _is_method
 )
 register_method = METHODS.register
+
+_NEGATIVES_WORTH_A_FIT = 200  # known ones of half of the classes
+_TOO_FEW = (
+    "not posterior: how often labels are known cannot be learned well from so few negatives; 100 fully labelled "
+    "validation images would allow it"
+)
 
 
 def create_method(
@@ -111,6 +120,10 @@ def choose_method(
     other = Choice(other.method, dict(given or other.settings))
     if labels.known_share == 1 or relabels or not _has("posterior", given):
         return other
+    names_rates = set(given or ()) & {"rates", "positives_known", "negatives_known", "table", "fit_epochs"}
+    may_do_without = other.method == "known-only" and not names_rates and _has(other.method, given)
+    if may_do_without and _too_few_to_fit(labels, validation):
+        return other._replace(note=_TOO_FEW)
     try:
         check_method("posterior", given or {}, labels, validation)
         return Choice("posterior", dict(given or {}))
@@ -118,6 +131,15 @@ def choose_method(
         if given and not _has(other.method, given):
             raise
         return other._replace(note=f"not {error}")
+
+
+def _too_few_to_fit(labels: Labels, validation: Labels | None) -> bool:
+    """Whether rates would be fitted, on fewer negatives than that is worth (400 photographs: it costs 0.8 mAP)."""
+    try:
+        fitted = find_source(PosteriorSettings(), labels, validation).kind == "fit"
+    except TrilabelError:
+        return False
+    return fitted and float(np.median(labels.counts_per_class()[1])) < _NEGATIVES_WORTH_A_FIT
 
 
 def _has(method: str, settings: Mapping[str, Any] | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from trilabel import metrics
@@ -79,7 +80,7 @@ def fit_decisions(
         weights = None if rates is None else known_weights(labels, rates)
         calibration = metrics.fit_calibration(logits, labels, weights)
         calibrated = calibration(logits)
-        limits = metrics.fit_thresholds(calibrated, labels, weights=weights)
+        limits = np.maximum(metrics.fit_thresholds(calibrated, labels, weights=weights), _least(labels, weights))
         basis = f"fitted on {labels.known:,} known labels of {len(labels):,} {images}"
         if weights is not None:
             basis += ", which weigh the more, the more rarely such labels are known"
@@ -94,6 +95,19 @@ def fit_decisions(
         f"expected to have ({expected.describe()}); some fully labelled images would settle it"
     )
     return _decisions(1.0, [shift] * labels.shape[1], np.full(labels.shape[1], limit), basis)
+
+
+def _least(labels: Labels, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """C: the lowest thresholds (logits) that can be right of calibrated probabilities.
+
+    The best threshold is half of the best F1, and calling everything present has 2π ÷ (1 + π) already, π the share that
+    is present. Below π ÷ (1 + π), whose logit is log π, a class of few known labels would be called present everywhere.
+    """
+    columns, present = labels.csr.indices, labels.csr.data > 0
+    each = np.ones(labels.known) if weights is None else weights
+    there, known = (np.bincount(columns[of], each[of], labels.shape[1]) for of in (present, slice(None)))
+    with np.errstate(divide="ignore"):
+        return np.log(np.divide(there, known, out=np.zeros(labels.shape[1]), where=known > 0))
 
 
 def _decisions(slope: float, shifts: Iterable[float], limits: Any, basis: str) -> Decisions:
