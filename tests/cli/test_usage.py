@@ -85,3 +85,8 @@ def test_words_of_a_table_are_asked_for_in_options_that_can_be_pasted(tmp_path: 
 )
 def test_arguments_of_python_are_written_as_options(message: str, shown: str) -> None:
     assert in_flags(message, OPTIONS, {"layout", "tags"}) == shown
+
+
+@pytest.mark.parametrize("text", ["pass ignore=['a\\x', 'b']", "ignore=['\\N']"])
+def test_what_only_looks_like_an_argument_stays_as_it_is(text: str) -> None:
+    assert in_flags(text, options_of(Train, Config())) == text

@@ -71,10 +71,14 @@ def in_flags(message: str, options: Iterable[Option], of_formats: Container[str]
     names = {option.name for option in options if not option.positional}
 
     def given(found: re.Match[str]) -> str:
+        """An argument with its value."""
         name, value = found[1], found[2]
         if name not in names and name not in of_formats:
             return found[0]
-        values = literal_eval(value) if value[0] in "['" else value
+        try:
+            values = literal_eval(value) if value[0] in "['" else value
+        except (SyntaxError, ValueError):  # words of a user's file that only look like an argument
+            return found[0]
         if name not in names:
             return f"--read {shlex.quote(f'{name}={values}')}"
         return " ".join([flag(name), *map(shlex.quote, [values] if isinstance(values, str) else map(str, values))])
